@@ -34,6 +34,7 @@ def test_the_interpreter_agrees_with_the_cpu():
         np.testing.assert_allclose(mine.numpy(), ends[1][name].numpy(), rtol=1e-9, atol=1e-10, err_msg=name)
 
 
+@pytest.mark.filterwarnings("ignore:.*left past the ends:warpsim.solvers.sph.barriers.LeakWarning")
 def test_particles_that_are_added_in_another_order_go_the_same_way():
     """To 1e-5: the order of memory follows places, so sums are the same but for the first neighbours."""
     mine = run(*splash(), steps=300).particle_q.numpy()

@@ -80,17 +80,17 @@ def sum_kernel(name: str, dim: int, periodic: bool, listed: bool) -> Any:
 
 
 @func
-def lift_of(fluid: array(dtype=Any), gravity: array(dtype=Any)) -> Any:
-    """By how much the density of water at rest grows [kg/m^4]."""
-    return gravity[0] * (fluid[DENSITY] / (fluid[SOUND] * fluid[SOUND]))
+def lift_of(fluid: array(dtype=Any), pull: Any) -> Any:
+    """By how much the density of water grows that rests under a pull [m/s^2], or moves against it [kg/m^4]."""
+    return pull * (fluid[DENSITY] / (fluid[SOUND] * fluid[SOUND]))
 
 
 @functools.cache
-def halfway_kernel(periodic: bool) -> Any:
+def halfway_kernel(weighed: bool) -> Any:
     """The kernel of what continuity reads of every particle: where it is half a step later, and what diffuses.
 
-    That is density without what water at rest would have, `level`; in a periodic box, where positions repeat, all of
-    it. volume: with which it diffuses [m^3], of walls none.
+    That is density, `level`, weighed: without what water at rest would have. volume: with which it diffuses [m^3], of
+    walls none.
     """
 
     @kernel
@@ -105,24 +105,44 @@ def halfway_kernel(periodic: bool) -> Any:
         if i < water:
             density = rho[i]
             volume[i] = mass[i] / density
-            if not periodic:
-                density -= dot(lift_of(fluid, gravity), place)
+            if weighed:
+                density -= dot(lift_of(fluid, gravity[0]), place)
             level[i] = density
 
     return go_halfway
 
 
 @functools.cache
-def continuity_kernel(name: str, dim: int, periodic: bool, suction: bool, listed: bool) -> Any:
-    """The kernel of one step of the equation of continuity, with positions as they are half-way."""
-    kind, offset = smoothing(name, dim), offset_of(periodic)
+def _lift_at(carried: bool) -> Any:
+    """The kernel function of the slope of density that is left alone between two particles [kg/m^4]."""
+
+    @func
+    def lift_at(fluid: array(dtype=Any), gravity: array(dtype=Any), a: array(dtype=Any), i: int32, j: int32) -> Any:
+        if carried:
+            return lift_of(fluid, gravity[0] - 0.5 * (a[i] + a[j]))
+        return lift_of(fluid, gravity[0])
+
+    return lift_at
+
+
+@functools.cache
+def continuity_kernel(
+    name: str, dim: int, periodic: bool, weighed: bool, carried: bool, suction: bool, listed: bool
+) -> Any:  # fmt: skip
+    """The kernel of one step of the equation of continuity, with positions as they are half-way.
+
+    What diffuses is density without its slope under the fluid's weight. weighed: `level` is without it already, else
+    it is that of gravity, and of the acceleration with which the pair moves where walls may carry the fluid along: in a
+    vessel that turns, diffusion would draw fluid towards the wall.
+    """
+    kind, offset, lift_at = smoothing(name, dim), offset_of(periodic), _lift_at(carried)
     slope_of, scale, support = kind.bare_slope, kind.slope_scale, kind.support
 
     @func
     def pair(d: Any, u: Any, excess: Float, mass: Float, volume: Float, inverse: Any, h: Any, lift: Any):
         """What a neighbour adds to the rate of density, and to its diffusion, but for the kernel's scale."""
         slope = slope_of(distance(d, h) * inverse)
-        if periodic:
+        if not weighed:
             excess = excess - dot(lift, d)
         return mass * slope * dot(u, d), volume * slope * excess
 
@@ -130,11 +150,10 @@ def continuity_kernel(name: str, dim: int, periodic: bool, suction: bool, listed
     def change_density(
         counts: array(dtype=int32), ids: array(dtype=int32, ndim=2), grid: uint64, reach: Any, period: Any,
         water: int32, h: Any, dt: Any, thinnest: Any, fluid: array(dtype=Any), gravity: array(dtype=Any),
-        x: array(dtype=Any), middle: array(dtype=Any), v: array(dtype=Any), rho: array(dtype=Any),
+        a: array(dtype=Any), x: array(dtype=Any), middle: array(dtype=Any), v: array(dtype=Any), rho: array(dtype=Any),
         level: array(dtype=Any), mass: array(dtype=Any), volume: array(dtype=Any), new: array(dtype=Any),
     ):  # fmt: skip
         flow, diffusion, inverse = h * 0.0, h * 0.0, 1.0 / h
-        lift = lift_of(fluid, gravity)
         end = h.dtype(support * support) * h * h
         if listed:
             c, lane = tid()
@@ -144,6 +163,7 @@ def continuity_kernel(name: str, dim: int, periodic: bool, suction: bool, listed
                 j = ids[c, k]
                 d = offset(q, middle[j], period)
                 if dot(d, d) < end:  # lanes skip what none of them reaches
+                    lift = lift_at(fluid, gravity, a, i, j)
                     one, two = pair(d, u - v[j], own - level[j], mass[j], volume[j], inverse, h, lift)
                     flow += one
                     diffusion += two
@@ -152,6 +172,7 @@ def continuity_kernel(name: str, dim: int, periodic: bool, suction: bool, listed
             q, u, own = middle[i], v[i], level[i]
             for j in hash_grid_neighbors(grid, x[i], reach):
                 d = offset(q, middle[j], period)
+                lift = lift_at(fluid, gravity, a, i, j)
                 one, two = pair(d, u - v[j], own - level[j], mass[j], volume[j], inverse, h, lift)
                 flow += one
                 diffusion += two

@@ -19,7 +19,7 @@ from ..neighbours.cluster_list import SIZE
 from ..state import State
 from . import timestep
 from .fluid import Fluid
-from .forces import drift, force_kernel, kick
+from .forces import kick
 from .projection import measure_kernel, press_by, project_kernel, rate_kernel
 from .solver import SolverSPH
 
@@ -92,24 +92,22 @@ class SolverDFSPH(SolverSPH):
         self._run(press_by, p.water, dt, self._pushed, p.rho, p.p, p.push)
         if p.walls:
             self._push_walls(control, substeps, listed)
-        self._run(drift, p.water, dt, p.v, p.x)
+        self._move(dt, listed)
+        self._hold_fluid(control, dt, substeps, listed)
         if model.shape_count:
             self._run(advance_shapes, model.shape_count, control.shape_velocity, dt, self._pose)
-        self._place_walls(control)
+        self._place_walls(control, h)
 
     def _act(self, control: Control, dt: Any, around: list[Any], dim: Any, listed: bool) -> None:
         """Gravity, forces from outside and viscosity."""
-        p, kind = self.particles, (self.kernel, self.dim, any(self.period))
+        p = self.particles
         p.p.zero_()
         if p.walls:
             self._press_walls(control, listed)
         p.p.zero_()
         p.push.zero_()
-        slopes = self.model.requires_grad
-        terms = [slopes or self.fluid.viscosity > 0.0, slopes or self.fluid.xsph > 0.0, False]
-        forces = [control.gravity, p.x, p.v, p.slip, p.rho, p.push, p.mass, p.pull, p.a, p.mix]
-        accelerate = force_kernel(*kind, self.no_slip, *terms, listed)
-        self._run(accelerate, dim, *around, self.fluid_numbers, *forces)
+        self._spin_fluid(around, dim, listed)
+        self._accelerate(control, around, dim, listed)
         self._run(kick, p.water, dt, p.a, p.mix, p.v)
 
     def _correct(self, divergence: bool, dt: Any, around: list[Any], dim: Any, listed: bool) -> tuple[float, int]:

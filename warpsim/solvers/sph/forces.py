@@ -6,7 +6,7 @@ import functools
 from typing import Any
 
 from ...core.language import (
-    Float, array, dot, func, int32, kernel, min, sqrt, tid, uint64, where,
+    Float, array, cross, dot, func, int32, kernel, min, sqrt, tid, uint64, where,
 )  # fmt: skip
 from ...geometry.hash_grid.neighbors import hash_grid_neighbors
 from ..neighbours.cluster_list import SIZE
@@ -14,24 +14,28 @@ from .cohesion import cohesion
 from .fluid import ALPHA, DENSITY, SOUND, TENSION, VISCOSITY, XSPH
 from .pairs import offset_of, squared_distance
 from .smoothing import smoothing
+from .spin import drag_of
 
 
 @functools.cache
-def pair_of(name: str, dim: int, no_slip: bool, viscous: bool, mixing: bool, tense: bool) -> Any:
+def pair_of(
+    name: str, dim: int, no_slip: bool, viscous: bool, turning: bool, mixing: bool, tense: bool
+) -> Any:  # fmt: skip
     """The kernel function of what a neighbour adds to the acceleration [m/s^2], over minus the scale of the kernel's
     slope, and to the velocities' mean [m/s].
 
     Pressure in the symmetric form of J. Monaghan 1992: every pair feels equal and opposite forces. Artificial viscosity
-    resists approach of particles of fluid, laminar viscosity all relative motion; walls take part in it with the
-    velocity that makes the fluid stick to them, `slip` relative to them. Cohesion is among particles of fluid.
+    resists approach of particles of fluid, laminar viscosity all relative motion but the rotation `spin`; walls take
+    part in it with the velocity that makes the fluid stick to them, `slip` relative to them. Cohesion is among
+    particles of fluid.
     """
     kind = smoothing(name, dim)
-    value, slope_of, attraction = kind.value, kind.bare_slope, cohesion(name, dim)
+    value, slope_of, attraction, drag_by = kind.value, kind.bare_slope, cohesion(name, dim), drag_of(name, dim)
 
     @func
     def pair(
-        d: Any, u: Any, slip: Any, own: Float, rho: Float, push: Float, mass: Float, wet: bool, artificial: Float,
-        viscosity: Float, tension: Float, inverse: Float, h: Float,
+        d: Any, u: Any, slip: Any, spin: Any, own: Float, rho: Float, push: Float, mass: Float, wet: bool,
+        artificial: Float, viscosity: Float, tension: Float, inverse: Float, h: Float,
     ):  # fmt: skip
         square = squared_distance(d, h)
         r = sqrt(square)
@@ -44,11 +48,13 @@ def pair_of(name: str, dim: int, no_slip: bool, viscous: bool, mixing: bool, ten
         if tense and wet:
             total += d * (mass * tension * attraction(r, h))
         if viscous:
-            drag = viscosity * (1.0 / own + 1.0 / rho) * (square / soft) * slope
-            if wet:
+            drag = viscosity * drag_by(square, r, own, rho, mass, inverse, h)
+            if not wet:
+                u = slip
+            if turning:
+                u = 2.0 * (u - cross(spin, d))
+            if wet or no_slip:
                 total -= u * drag
-            elif no_slip:
-                total -= slip * drag
         return total, mixed
 
     return pair
@@ -68,24 +74,39 @@ def behind_of(no_slip: bool) -> Any:
 
 
 @functools.cache
+def spin_of(turning: bool) -> Any:
+    """The kernel function of the angular velocity of a pair [rad/s]; any where viscosity does not ask for it."""
+
+    @func
+    def pair_spin(spin: array(dtype=Any), i: int32, j: int32, water: int32) -> Any:
+        if turning and j < water:
+            return 0.5 * (spin[i] + spin[j])
+        return spin[i]
+
+    return pair_spin
+
+
+@functools.cache
 def force_kernel(
-    name: str, dim: int, periodic: bool, no_slip: bool, viscous: bool, mixing: bool, tense: bool, listed: bool
+    name: str, dim: int, periodic: bool, no_slip: bool, viscous: bool, turning: bool, mixing: bool, tense: bool,
+    listed: bool
 ) -> Any:  # fmt: skip
     """The kernel of accelerations [m/s^2], and of the change of velocity by XSPH [m/s].
 
-    viscous, mixing, tense: whether there is laminar viscosity, XSPH, surface tension. listed: whether neighbours are
-    those of cluster lists, or looked up in the grid.
+    viscous, turning, mixing, tense: whether there is laminar viscosity, its part by `spin`, XSPH, surface tension.
+    listed: whether neighbours are those of cluster lists, or looked up in the grid.
     """
-    pair, offset = pair_of(name, dim, no_slip, viscous, mixing, tense), offset_of(periodic)
-    kind, behind = smoothing(name, dim), behind_of(no_slip)
+    pair, offset = pair_of(name, dim, no_slip, viscous, turning, mixing, tense), offset_of(periodic)
+    kind, behind, pair_spin = smoothing(name, dim), behind_of(no_slip), spin_of(turning)
     scale, support = kind.slope_scale, kind.support
 
     @kernel
     def accelerate(
         counts: array(dtype=int32), ids: array(dtype=int32, ndim=2), grid: uint64, reach: Any, period: Any,
         water: int32, h: Any, fluid: array(dtype=Any), gravity: array(dtype=Any), x: array(dtype=Any),
-        v: array(dtype=Any), slip: array(dtype=Any), rho: array(dtype=Any), push: array(dtype=Any),
-        mass: array(dtype=Any), pull: array(dtype=Any), a: array(dtype=Any), mix: array(dtype=Any),
+        v: array(dtype=Any), slip: array(dtype=Any), spin: array(dtype=Any), rho: array(dtype=Any),
+        push: array(dtype=Any), mass: array(dtype=Any), pull: array(dtype=Any), a: array(dtype=Any),
+        mix: array(dtype=Any),
     ):  # fmt: skip
         total, mixed = gravity[0] * 0.0, gravity[0] * 0.0
         artificial = 2.0 * fluid[ALPHA] * fluid[SOUND] * h
@@ -101,8 +122,8 @@ def force_kernel(
                 d = offset(q, x[j], period)
                 if dot(d, d) < end:  # lanes skip what none of them reaches
                     one, two = pair(
-                        d, u - v[j], u - behind(slip, j, water, u), own, rho[j], press + push[j], mass[j], j < water,
-                        artificial, fluid[VISCOSITY], tension, inverse, h,
+                        d, u - v[j], u - behind(slip, j, water, u), pair_spin(spin, i, j, water), own, rho[j],
+                        press + push[j], mass[j], j < water, artificial, fluid[VISCOSITY], tension, inverse, h,
                     )  # fmt: skip
                     total += one
                     if mixing:
@@ -112,8 +133,9 @@ def force_kernel(
             q, u, own, press = x[i], v[i], rho[i], push[i]
             for j in hash_grid_neighbors(grid, q, reach):
                 one, two = pair(
-                    offset(q, x[j], period), u - v[j], u - behind(slip, j, water, u), own, rho[j], press + push[j],
-                    mass[j], j < water, artificial, fluid[VISCOSITY], tension, inverse, h,
+                    offset(q, x[j], period), u - v[j], u - behind(slip, j, water, u),
+                    pair_spin(spin, i, j, water), own, rho[j], press + push[j], mass[j], j < water, artificial,
+                    fluid[VISCOSITY], tension, inverse, h,
                 )  # fmt: skip
                 total += one
                 if mixing:
@@ -133,7 +155,8 @@ def kick(dt: Any, a: array(dtype=Any), mix: array(dtype=Any), v: array(dtype=Any
 
 
 @kernel
-def drift(dt: Any, v: array(dtype=Any), x: array(dtype=Any)):
-    """Positions a step later, by the new velocities."""
+def drift(dt: Any, v: array(dtype=Any), begin: array(dtype=Any), x: array(dtype=Any)):
+    """Positions a step later, by the new velocities, and where they were."""
     i = tid()
+    begin[i] = x[i]
     x[i] = x[i] + v[i] * dt

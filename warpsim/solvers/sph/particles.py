@@ -13,6 +13,7 @@ from ...geometry.hash_grid.hash_grid import HashGrid
 from ..neighbours.cluster_list import SIZE, ClusterList
 from ..neighbours.serpentine import Serpentine
 from ..origin import from_origin, in_world
+from .sampling import Rows
 from .walls import WALL, WATER
 
 
@@ -21,14 +22,15 @@ class Particles(Fixed):
 
     number: which particle stands k-th, those of walls counted after those of fluid, and slot, its inverse: (total,).
     x, from the solver's origin [m], v [m/s], rho [kg/m^3], p [Pa], mass [kg]: (total,). What pairs read in their stead:
-    push, p / rho^2; and of continuity middle, x half a step later, level, the density that diffuses, and volume, of
-    fluid alone: (total,).
+    push, p / rho^2; spin, the angular velocity of the fluid around it [rad/s]; and of continuity middle, x half a step
+    later, level, the density that diffuses, and volume, of fluid alone: (total,).
     pull: forces from outside [N], a: acceleration [m/s^2], mix: change of velocity by XSPH [m/s], drift: velocity of
-    shifting [m/s], new: density a step later: (water,). slip: velocity with which walls make fluid stick [m/s],
-    force: on walls [N]: (walls,). What kernels read of clusters is longer by one, so that the last one is whole.
+    shifting [m/s], new: density a step later, begin: x before it moved: (water,). slip: velocity with which walls make
+    fluid stick [m/s], force: on walls [N]: (walls,). What kernels read of clusters is longer by one, so that the last
+    one is whole.
 
-    In the order of the model: shape and local, the place in its frame [m]: (walls,); first: where the
-    particles of each shape begin, (shapes + 1,).
+    In the order of the model: shape, local, the place in its frame, and toward, from there to its surface [m]:
+    (walls,); first: where the particles of each shape begin, (shapes + 1,).
 
     around_water, around_walls: cluster lists with a margin `skin` [m], the second of fluid alone. seen: x when they
     were made; outdated: 1 where something is farther from there than half of it.
@@ -36,29 +38,27 @@ class Particles(Fixed):
 
     constant = ("first",)
 
-    def __init__(
-        self, model: Any, local: np.ndarray, shape: np.ndarray, wall_mass: float, width: float, skin: float,
-        period: Any,
-    ):  # fmt: skip
+    def __init__(self, model: Any, rows: Rows, wall_mass: float, width: float, skin: float, period: Any):
         self.model, self.skin, device = model, skin, model.device
-        self.water, self.walls = model.particle_count, len(shape)
+        self.water, self.walls = model.particle_count, len(rows.shape)
         n, self.total = self.water, self.water + self.walls
         options: dict[str, Any] = {"device": device, "requires_grad": True}
         whole = self.total + SIZE
-        self.x, self.v, self.middle = (zeros(whole, model.vec3, **options) for _ in range(3))
+        self.x, self.v, self.a, self.middle, self.spin = (zeros(whole, model.vec3, **options) for _ in range(5))
         self.p, self.push, self.level, self.volume = (zeros(whole, model.dtype, **options) for _ in range(4))
         self.rho = array(np.ones(whole), dtype=model.dtype, **options)
         self.mass = array(np.full(whole, wall_mass), dtype=model.dtype, **options)
         self.pull = zeros(n + SIZE, model.vec3, **options)
-        self.a, self.mix, self.drift = (zeros(n, model.vec3, **options) for _ in range(3))
+        self.mix, self.drift, self.begin = (zeros(n, model.vec3, **options) for _ in range(3))
         self.new = zeros(n, model.dtype, **options)
         self.slip = zeros(self.walls + SIZE, model.vec3, **options)
-        self.force, self.local = (zeros(self.walls, model.vec3, **options) for _ in range(2))
+        self.force, self.local, self.toward = (zeros(self.walls, model.vec3, **options) for _ in range(3))
         self.shape = empty(self.walls, int32, device)
         if self.walls:
-            self.shape.assign(shape)
-            self.local.assign(local)
-        first = np.searchsorted(shape, np.arange(model.shape_count + 1)).astype(np.int32)
+            self.shape.assign(rows.shape)
+            self.local.assign(rows.local)
+            self.toward.assign(rows.toward)
+        first = np.searchsorted(rows.shape, np.arange(model.shape_count + 1)).astype(np.int32)
         self.first = array(first, dtype=int32, device=device)
         self._make_search(width, period)
 
@@ -87,7 +87,8 @@ class Particles(Fixed):
     def scratch(self) -> list[Any]:
         """What a step fills before it reads it."""
         arrays = [self.x, self.v, self.rho, self.p, self.mass, self.pull, self.a, self.mix, self.new, self.drift]
-        return [*arrays, self.push, self.middle, self.level, self.volume, self.slip, self.force, self.grid]
+        arrays += [self.push, self.middle, self.level, self.volume, self.spin, self.slip, self.force, self.begin]
+        return [*arrays, self.grid]
 
     def weigh_as(self, masses: Any) -> None:
         """Give masses a gradient if those of the model have one: what none asks for is not added up."""

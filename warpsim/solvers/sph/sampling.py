@@ -2,11 +2,13 @@
 
 Points of a lattice that are less than some depth inside a shape are moved along the normal until they lie in the middle
 of a row, k + 1/2 spacings deep. Flat walls along the lattice so become the lattice itself, as S. Adami, X. Hu and
-N. Adams 2012 have it, and curved ones have smooth rows.
+N. Adams 2012 have it, and curved ones have smooth rows. Walls that are thinner than a spacing have one row, in the
+middle between their sides.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,41 +18,57 @@ from ...core.language import array, empty, kernel, launch, tid, uint64
 from ...errors import ModelError
 from ..bands import check_band
 from ..model import Model
-from ..shapes import ShapeType, for_shape
 from ..rotations import rotated
+from ..shapes import for_shape
+from .extents import ENDLESS, corners
 
 _CLOSE = 0.3  # of a spacing: particles nearer than this are one; more would leave gaps in edges, where water leaks
-_ENDLESS = (ShapeType.PLANE, ShapeType.HEIGHTFIELD, ShapeType.SDF)
+_BACK = np.array([-1.0, -1.0, -1.0, 1.0])  # times a rotation: its inverse
 _LARGEST = 50_000_000  # places of a lattice
 _ROUNDING = 1.0e-4  # of a spacing
+THINNEST_WALL = 0.02  # of a spacing: the two sides of a thinner one are not told apart
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Wall particles, ordered by shape: local, in the frame of their shape, and toward, from there to the surface
+    before them, (n, 3) [m]; shape, (n,)."""
+
+    local: np.ndarray
+    toward: np.ndarray
+    shape: np.ndarray
 
 
 def sample_shapes(
     model: Model, spacing: float, depth: float, origin: np.ndarray, bounds: Any, dim: int, period: Any
-) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-    """Points in the frame of their shape (n, 3) [m], and the shape of each (n,), ordered by shape.
+) -> Rows:  # fmt: skip
+    """The wall particles of all shapes.
 
     depth [m]: how far below a surface there are particles. origin: a corner of the lattice, the plane z of fluids with
     two dimensions. bounds: corners (2, 3) [m] of what endless shapes are needed in. period [m]: lengths of the period
     from the origin that is filled, 0 for none.
 
     Raises `ModelError` for endless shapes without bounds, for shapes so large that no memory holds their rows, and for
-    volumes that do not know distances as deep as the rows.
+    walls so thin that their sides are not told apart, and for volumes that do not know distances as deep as the rows.
     """
     poses = model.shape_transform.numpy().astype(np.float64)
     places: list[np.ndarray] = []
+    towards: list[np.ndarray] = []
     for s in range(model.shape_count):
         check_band(model, s, depth, f"rows of wall particles {depth:g} m deep")
-        points = _sample(model, s, spacing, depth, origin, _box(model, s, poses[s], bounds, depth), dim)
-        points = points[_in_period(points, origin, period, spacing)]
+        points, toward = _sample(model, s, spacing, depth, origin, _box(model, s, poses[s], bounds, depth), dim)
+        inside = _in_period(points, origin, period, spacing)
+        points, toward = points[inside], toward[inside]
         if places and len(points):
             taken = np.concatenate([np.empty((0, 3)), *places])
             near = cKDTree(taken).query(points)[0] if len(taken) else np.full(len(points), np.inf)
-            points = points[near > _CLOSE * spacing]
+            points, toward = (a[near > _CLOSE * spacing] for a in (points, toward))
         places.append(points)
+        towards.append(rotated(poses[s, 3:] * _BACK, toward))
     shape = np.repeat(np.arange(model.shape_count), [len(p) for p in places])
     local = [_local(pose, points) for pose, points in zip(poses, places, strict=True)]
-    return np.concatenate([np.empty((0, 3)), *local]), shape.astype(np.int32)
+    whole = (np.concatenate([np.empty((0, 3)), *a]) for a in (local, towards))
+    return Rows(*whole, shape.astype(np.int32))
 
 
 def _in_period(points: np.ndarray, origin: np.ndarray, period: Any, spacing: float) -> np.ndarray:
@@ -61,7 +79,7 @@ def _in_period(points: np.ndarray, origin: np.ndarray, period: Any, spacing: flo
 
 def _local(pose: np.ndarray, points: np.ndarray) -> np.ndarray:
     """Points of the world in the frame of a pose."""
-    return rotated(pose[3:] * [-1.0, -1.0, -1.0, 1.0], points - pose[:3])
+    return rotated(pose[3:] * _BACK, points - pose[:3])
 
 
 def in_world(model: Model, local: np.ndarray, shape: np.ndarray) -> np.ndarray:
@@ -74,31 +92,21 @@ def in_world(model: Model, local: np.ndarray, shape: np.ndarray) -> np.ndarray:
 def _box(model: Model, s: int, pose: np.ndarray, bounds: Any, depth: float) -> np.ndarray:
     """Corners (2, 3) [m] around a shape and its rows."""
     kind = model.shape_type[s]
-    if kind in _ENDLESS:
+    if kind in ENDLESS:
         if bounds is None:
             raise ModelError(
                 f"shape {s} is a {kind.name.lower()}, which has no end\n"
                 "help: SolverSPH(..., bounds=(low, high)) says where its wall is needed"
             )
         return np.asarray(bounds, dtype=np.float64) + np.array([[-depth], [depth]])
-    reach = _radius(model, s) + depth
+    reach = np.linalg.norm(np.abs(corners(model, s)).max(axis=0)) + depth
     return pose[:3] + np.array([[-reach], [reach]])
-
-
-def _radius(model: Model, s: int) -> float:
-    """Of a ball around the shape's origin that holds it [m]."""
-    kind, scale = model.shape_type[s], model.shape_scale.numpy()[s].astype(np.float64)
-    if kind in (ShapeType.MESH, ShapeType.HOLLOW_MESH):
-        return float(np.linalg.norm(model.shape_object[s].points.numpy() * scale, axis=1).max())
-    if kind in (ShapeType.CAPSULE, ShapeType.HOLLOW_CAPSULE):
-        return float(scale[0] + scale[1])
-    return float(np.linalg.norm(scale))
 
 
 def _sample(
     model: Model, s: int, spacing: float, depth: float, origin: np.ndarray, box: np.ndarray, dim: int
-) -> np.ndarray:  # fmt: skip
-    """Points of the world (n, 3) in the rows of one shape."""
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """Points of the world in the rows of one shape, and from there to its surface, (n, 3) [m]."""
     first = np.floor((box[0] - origin) / spacing + _ROUNDING).astype(int)
     last = np.ceil((box[1] - origin) / spacing - _ROUNDING).astype(int)
     if dim == 2:
@@ -109,20 +117,49 @@ def _sample(
     if dim == 2:
         axes[2] = origin[2:]
     points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
-    away, normal = _distances(model, s, points, 2.0 * depth)
-    inside = (away <= _ROUNDING * spacing) & (away > -depth)
-    points, away, normal = points[inside], away[inside], normal[inside]
-    row = (np.floor(-away / spacing + _ROUNDING) + 0.5) * spacing
-    moved = points - normal * (row + away)[:, None]
+    pose = model.shape_transform.numpy()[s].astype(np.float64)
+    away, normal = distances(model, s, pose, points, 2.0 * depth)
+    near = (away <= 0.5 * spacing) & (away > -depth)
+    points, away, normal = points[near], away[near], normal[near]
+    thickness = _thickness(model, s, pose, points - normal * away[:, None], normal, spacing)
+    thin, past = thickness < (1.0 - _ROUNDING) * spacing, _ROUNDING * spacing
+    row = np.where(thin, 0.5 * thickness, (np.floor(-away / spacing + _ROUNDING) + 0.5) * spacing)
+    inside = np.where(thin, np.abs(away + row) <= 0.5 * spacing + past, away <= past)
+    moved, toward = points - normal * (row + away)[:, None], normal * row[:, None]
     if dim == 2:
         moved[:, 2] = origin[2]
-    return moved
+    inside[np.flatnonzero(thin & inside)[_repeated(moved[thin & inside], spacing)]] = False
+    return moved[inside], toward[inside]
 
 
-def _distances(model: Model, s: int, points: np.ndarray, reach: float) -> tuple[np.ndarray, np.ndarray]:
-    """Signed distances (n,) [m] and normals of the world (n, 3)."""
+def _thickness(
+    model: Model, s: int, pose: np.ndarray, surface: np.ndarray, normal: np.ndarray, spacing: float
+) -> np.ndarray:  # fmt: skip
+    """How thick a shape is below points of its surface (n,) [m], a spacing at most."""
+    out, _ = distances(model, s, pose, surface - normal * spacing, 2.0 * spacing)
+    thickness = spacing - np.clip(out, 0.0, spacing)
+    thin = thickness < (1.0 - _ROUNDING) * spacing
+    middle = float(np.median(thickness[thin])) if thin.any() else spacing  # edges may be sharper
+    if middle < THINNEST_WALL * spacing:
+        raise ModelError(
+            f"walls of shape {s} are {middle:.3g} m thin, particles are {spacing:.3g} m apart\n"
+            f"expected: at least a fiftieth of that, {THINNEST_WALL * spacing:.3g} m; help: thicker walls, or smaller "
+            "particles"
+        )
+    return thickness
+
+
+def _repeated(points: np.ndarray, spacing: float) -> np.ndarray:
+    """Which points (n, 3) are at the place of one before them: lattices on both sides of a thin wall give both."""
+    pairs = cKDTree(points).query_pairs(_CLOSE * spacing, output_type="ndarray") if len(points) else np.empty((0, 2))
+    return np.unique(pairs.max(axis=1, initial=0)[pairs[:, 0] != pairs[:, 1]]).astype(int)
+
+
+def distances(
+    model: Model, s: int, pose: np.ndarray, points: np.ndarray, reach: float
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """Signed distances (n,) [m] and normals (n, 3) of a shape with a pose (7,) at points (n, 3) [m]."""
     device, n = model.device, len(points)
-    pose = model.shape_transform.numpy()[s].astype(np.float64)
     local = array(_local(pose, points), dtype=model.vec3, device=device)
     out, normal = empty(n, model.dtype, device), empty(n, model.vec3, device)
     args = [s, model.shape_scale, model.shape_source[s], model.shape_heights[s], model.dtype(reach), local, out, normal]

@@ -61,7 +61,8 @@ def shift_kernel(name: str, dim: int, periodic: bool, listed: bool) -> Any:
 
 
 @kernel
-def move_shifted(dt: Any, v: array(dtype=Any), drift: array(dtype=Any), x: array(dtype=Any)):
-    """Positions a step later, by the new velocities and what shifts particles."""
+def move_shifted(dt: Any, v: array(dtype=Any), drift: array(dtype=Any), begin: array(dtype=Any), x: array(dtype=Any)):
+    """Positions a step later, by the new velocities and what shifts particles, and where they were."""
     i = tid()
+    begin[i] = x[i]
     x[i] = x[i] + (v[i] + drift[i]) * dt

@@ -30,6 +30,7 @@ from .checks import (
     FASTEST, MARGIN, check_choices, check_lengths, check_sheet, check_tension, corners_of, require_finite, require_pace,
     spacing_of,
 )  # fmt: skip
+from .barriers import Barriers
 from .cohesion import cohesion_pressure
 from .density import continuity_kernel, halfway_kernel, press_kernel, sum_kernel
 from .fluid import SOUND, Fluid
@@ -38,6 +39,7 @@ from .particles import Particles, load, store, take_density
 from .sampling import in_world, sample_shapes
 from .shifting import move_shifted, shift_kernel
 from .smoothing import smoothing
+from .spin import spin_kernel
 from .start import check_starts
 from .statistics import FluidStatistics
 from .stream import FluidNozzle, FluidStream, without_streams
@@ -138,11 +140,12 @@ class SolverSPH(Fixed):
             corner[2] = low[2]
         self._plane = low[2] - origin[2]
         depth = math.ceil(self.support / dx - 1.0e-9) * dx
-        local, shape = sample_shapes(model, dx, depth, corner, bounds, self.dim, self.period)
-        walls = in_world(model, local, shape)
-        check_starts(q, walls, shape, dx, self.period, overlaps)
+        rows = sample_shapes(model, dx, depth, corner, bounds, self.dim, self.period)
+        check_starts(q, in_world(model, rows.local, rows.shape), rows.shape, dx, self.period, overlaps)
         width = dx * _COLUMN[self.dim]
-        return Particles(model, local, shape, self.fluid.density * dx**self.dim, width, _SKIN * dx, self.period)
+        edges = None if bounds is None else bounds - origin + np.array([[-depth], [depth]])
+        self.barriers = Barriers(model, dx, _SKIN * dx, self.dim, self.period, edges)
+        return Particles(model, rows, self.fluid.density * dx**self.dim, width, _SKIN * dx, self.period)
 
     # ----- one step -------------------------------------------------------------------------------
 
@@ -159,7 +162,7 @@ class SolverSPH(Fixed):
         control = self.resting if control is None else control
         check_step(self, "poured" if self.streams else "particle_rho", (state_in, state_out), control, contacts, dt)
         substeps = self._choose_substeps(state_in, dt)
-        self._begin(state_in, control)
+        self._begin(state_in, control, dt / substeps)
         for _ in range(substeps):
             self._run_substep(control, dt / substeps, substeps)
         p = self.particles
@@ -170,8 +173,10 @@ class SolverSPH(Fixed):
         self._put(steps=self.steps + 1)
         if self.check:
             require_finite(self, state_out)
+        if current_graph() is None and not may_run_again():
+            self.barriers.warn(self.steps)
 
-    def _begin(self, state: State, control: Control) -> None:
+    def _begin(self, state: State, control: Control, h: float) -> None:
         """The state and the poses of shapes into the solver's arrays."""
         p, model = self.particles, self.model
         p.weigh_as(model.particle_mass)
@@ -185,11 +190,13 @@ class SolverSPH(Fixed):
         for nozzle in self.streams:
             nozzle.require_particles(self._poured[nozzle.number :])
         self._hold_streams()
-        self._place_walls(control)
+        self._place_walls(control, h)
 
     def _hold_streams(self) -> None:
         for nozzle in self.streams:
-            nozzle.hold(self.origin, self._poured, self.particles, self.fluid_numbers, self.model.dtype(self.support))
+            reach = self.model.dtype(self.support)
+            args = [self.particles, self.barriers.waiting, self.fluid_numbers, reach]
+            nozzle.hold(self.origin, self._poured, *args)
 
     def _run_substep(self, control: Control, h: float, substeps: int) -> None:
         """One substep: as a graph, or recorded launch by launch."""
@@ -215,6 +222,7 @@ class SolverSPH(Fixed):
             p.build_grid(self.support, self.period)
         elif p.is_outdated:
             p.rebuild(self.support, MARGIN * self.support, self.period)
+            self.barriers.watch(p.x, self._pose)
         return not again
 
     def _substep(self, control: Control, h: float, substeps: int, listed: bool) -> None:
@@ -229,47 +237,82 @@ class SolverSPH(Fixed):
         self._run(press_kernel(self.suction), p.water, fluid, p.rho, p.p, p.push)
         if p.walls:
             self._press_walls(control, listed)
+        self._spin_fluid(around, dim, listed)
+        if p.walls:
             self._push_walls(control, substeps, listed)
-        forces = [control.gravity, p.x, p.v, p.slip, p.rho, p.push, p.mass, p.pull, p.a, p.mix]
-        slopes = model.requires_grad  # what is zero has a derivative too
-        terms = [slopes or number > 0.0 for number in (self.fluid.viscosity, self.fluid.xsph, self.fluid.tension)]
-        accelerate = force_kernel(*kind, self.no_slip, *terms, listed)
-        self._run(accelerate, dim, *around, fluid, *forces)
+        self._accelerate(control, around, dim, listed)
         for nozzle in self.streams:
             nozzle.calm(self._poured, p)
         self._run(kick, p.water, dt, p.a, p.mix, p.v)
         if self.density == "continuity":
             self._change_density(control, h, listed)
         self._move(dt, listed)
+        self._hold_fluid(control, dt, substeps, listed)
         for nozzle in self.streams:
             nozzle.run_on(h, self._poured)
         self._hold_streams()
         if model.shape_count:
             self._run(advance_shapes, model.shape_count, control.shape_velocity, dt, self._pose)
-        self._place_walls(control)
+        self._place_walls(control, h)
+
+    def _accelerate(self, control: Control, around: list[Any], dim: Any, listed: bool) -> None:
+        """Accelerations by all forces."""
+        p, fluid = self.particles, self.fluid
+        terms = [self._viscous, self._turning, *(self._has(number) for number in (fluid.xsph, fluid.tension))]
+        accelerate = force_kernel(self.kernel, self.dim, any(self.period), self.no_slip, *terms, listed)
+        forces = [control.gravity, p.x, p.v, p.slip, p.spin, p.rho, p.push, p.mass, p.pull, p.a, p.mix]
+        self._run(accelerate, dim, *around, self.fluid_numbers, *forces)
+
+    def _spin_fluid(self, around: list[Any], dim: Any, listed: bool) -> None:
+        """How the fluid turns around each particle, where viscosity asks for it."""
+        p = self.particles
+        if self._turning:
+            turn = spin_kernel(self.kernel, self.dim, any(self.period), self.no_slip, listed)
+            self._run(turn, dim, *around, p.x, p.v, p.slip, p.rho, p.mass, p.spin)
+
+    def _has(self, number: float) -> bool:
+        """Whether a number of the fluid acts: what is zero has a derivative too."""
+        return self.model.requires_grad or number > 0.0
+
+    @property
+    def _viscous(self) -> bool:
+        return self._has(self.fluid.viscosity)
+
+    @property
+    def _turning(self) -> bool:
+        """Whether viscosity leaves rotations alone; where space repeats along all axes, nothing turns as a whole."""
+        return self._viscous and not all(self.period[: self.dim])
 
     def _change_density(self, control: Control, h: float, listed: bool) -> None:
         """Densities by the equation of continuity."""
         p, dtype, (around, dim) = self.particles, self.model.dtype, self._around(listed)
         periodic, fluid = any(self.period), [self.fluid_numbers, control.gravity]
+        weighed = not (periodic or self.no_slip)
         there = [p.x, p.v, p.rho, p.mass, p.middle, p.level, p.volume]
-        self._run(halfway_kernel(periodic), p.total, dtype(0.5 * h), p.water, *fluid, *there)
-        change = continuity_kernel(self.kernel, self.dim, periodic, self.suction, listed)
-        rates = [p.x, p.middle, p.v, p.rho, p.level, p.mass, p.volume, p.new]
-        self._run(change, dim, *around, dtype(h), dtype(THINNEST), *fluid, *rates)
+        self._run(halfway_kernel(weighed), p.total, dtype(0.5 * h), p.water, *fluid, *there)
+        kind = (self.kernel, self.dim, periodic, weighed, self.no_slip, self.suction, listed)
+        rates = [p.a, p.x, p.middle, p.v, p.rho, p.level, p.mass, p.volume, p.new]
+        self._run(continuity_kernel(*kind), dim, *around, dtype(h), dtype(THINNEST), *fluid, *rates)
         self._run(take_density, p.water, p.new, p.rho)
 
     def _move(self, dt: Any, listed: bool) -> None:
         """Positions by velocities, and by what keeps particles in order."""
         p = self.particles
         if not self.fluid.shifting:
-            self._run(drift, p.water, dt, p.v, p.x)
+            self._run(drift, p.water, dt, p.v, p.begin, p.x)
             return
         around, dim = self._around(listed)
         shift = shift_kernel(self.kernel, self.dim, any(self.period), listed)
         spacing = self.model.dtype(self.spacing)
         self._run(shift, dim, *around, spacing, self.fluid_numbers, p.x, p.rho, p.mass, p.drift)
-        self._run(move_shifted, p.water, dt, p.v, p.drift, p.x)
+        self._run(move_shifted, p.water, dt, p.v, p.drift, p.begin, p.x)
+
+    def _hold_fluid(self, control: Control, dt: Any, substeps: int, listed: bool) -> None:
+        """Put particles back before the surfaces of walls."""
+        if self.model.shape_count and self.particles.water:
+            share = self.model.dtype(1.0 / substeps)
+            moving = [self._pose, control.shape_velocity, dt, share, listed, self.shape_force]
+            self.barriers.hold(self.particles, *moving)
 
     def _around(self, listed: bool) -> tuple[list[Any], Any]:
         """What kernels of fluid find neighbours with, and how many threads they have."""
@@ -288,28 +331,29 @@ class SolverSPH(Fixed):
         rows = [lists.counts, lists.ids] if listed else self._no_rows
         return [*rows, self.particles.grid.id, self.model.dtype(MARGIN * self.support), lists.period]
 
-    def _place_walls(self, control: Control) -> None:
-        """Put wall particles where their shapes are."""
+    def _place_walls(self, control: Control, h: float) -> None:
+        """Put wall particles where their shapes are, with the velocities of the next substep."""
         p = self.particles
         if p.walls:
             sheet = [self.model.dtype(self.dim == 2), self.model.dtype(self._plane)]
-            frames = [p.number, p.shape, p.local, self._pose, control.shape_velocity]
+            frames = [p.number, p.shape, p.local, self._pose, control.shape_velocity, self.model.dtype(0.5 * h)]
             self._run(place_walls, p.walls, p.water, *sheet, *frames, p.x, p.v)
         p.note_moved()
 
     def _press_walls(self, control: Control, listed: bool) -> None:
         """Pressures in walls, and the velocities that make fluid stick to them."""
         p, (around, dim) = self.particles, self._around_walls(listed)
-        press = wall_pressure_kernel(self.kernel, self.dim, any(self.period), self.suction, listed)
+        press = wall_pressure_kernel(self.kernel, self.dim, any(self.period), self.suction, self.no_slip, listed)
         water = [p.x, p.v, p.mass, p.rho[: p.water], p.p[: p.water]]
-        walls = [*(a[p.water :] for a in (p.rho, p.p, p.push)), p.slip]
-        self._run(press, dim, *around, self.fluid_numbers, control.gravity, *water, *walls)
+        walls = [*(a[p.water :] for a in (p.rho, p.p, p.push)), self.model.dtype(self.spacing)]
+        frames = [p.number, p.shape, p.toward, self._pose, control.shape_velocity]
+        self._run(press, dim, *around, self.fluid_numbers, control.gravity, *water, *walls, *frames, p.slip)
 
     def _push_walls(self, control: Control, substeps: int, listed: bool) -> None:
         """Forces on particles of walls, and their sums over shapes."""
         p, (around, dim) = self.particles, self._around_walls(listed)
-        push = wall_force_kernel(self.kernel, self.dim, any(self.period), self.no_slip, listed)
-        self._run(push, dim, *around, self.fluid_numbers, p.x, p.v, p.slip, p.rho, p.push, p.mass, p.force)
+        push = wall_force_kernel(self.kernel, self.dim, any(self.period), self.no_slip, self._turning, listed)
+        self._run(push, dim, *around, self.fluid_numbers, p.x, p.v, p.slip, p.spin, p.rho, p.push, p.mass, p.force)
         share, frames = self.model.dtype(1.0 / substeps), [p.first, p.slot, self._pose]
         count = self.model.shape_count
         self._run(sum_forces, count, p.water, *frames, share, p.x, p.force, self.shape_force)
@@ -322,7 +366,9 @@ class SolverSPH(Fixed):
     @property
     def scratch(self) -> list[Any]:
         """What every step fills before it reads it, for `wp.checkpoint(..., scratch=solver.scratch)`."""
-        return [*self.particles.scratch, self._pose, self._poured, self.shape_force]
+        waiting = [self.barriers.waiting] if self.streams else []  # none writes it elsewhere
+        own = [self._pose, self._poured, self.shape_force]
+        return [*self.particles.scratch, *self.barriers.scratch, *waiting, *own]
 
     @property
     def wall_count(self) -> int:
@@ -334,6 +380,14 @@ class SolverSPH(Fixed):
         """Where wall particles were at the end of the last step, (walls, 3) [m]."""
         p = self.particles
         return p.x.numpy()[p.slot.numpy()[p.water :]] + np.array(self.origin, p.x.numpy().dtype)
+
+    @property
+    def poses(self) -> np.ndarray:
+        """Of shapes at the end of the last step, from `origin` [m], (shapes, 7); before any, as the model has them."""
+        if self.steps:
+            return self._pose.numpy().astype(np.float64)
+        poses = self.model.shape_transform.numpy().astype(np.float64)
+        return poses - np.concatenate([np.array(self.origin, dtype=np.float64), np.zeros(4)])
 
     def present(self, state: State) -> np.ndarray:
         """Which particles do not wait behind a nozzle, bool (particles,)."""

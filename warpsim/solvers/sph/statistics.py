@@ -10,6 +10,7 @@ from scipy.spatial import cKDTree
 
 from ...arguments import checked
 from ..statistics import ParticleStatistics
+from .barriers import DEEP
 
 if TYPE_CHECKING:
     from ..state import State
@@ -52,6 +53,24 @@ class FluidStatistics(ParticleStatistics):
         """In the gravity of the model, above the origin [J]."""
         g = self.model.gravity.numpy()[0].astype(np.float64)
         return float(-(self._of_those_there(self.model.particle_mass.numpy()) * (self._q @ g)).sum())
+
+    @cached_property
+    def _leaks(self) -> tuple[np.ndarray, np.ndarray]:
+        """How deep particles that do not wait are in walls [m], and which are past the ends of endless ones."""
+        solver, rest = self.solver, self._of_those_there(self.state.particle_rest.numpy().astype(np.float64))
+        points = self._q - np.array(solver.origin, dtype=np.float64) + rest
+        return solver.barriers.depths(points, solver.poses)
+
+    @property
+    def in_walls(self) -> int:
+        """How many particles are in walls, where the last step left these, deeper than half a spacing."""
+        return int((self._leaks[0] > DEEP * self.solver.spacing).sum())
+
+    @property
+    def lost(self) -> int:
+        """How many particles are behind endless walls, such as planes, and past where these end by `bounds`, or not
+        finite: nothing brings them back."""
+        return int((self._leaks[1] | ~np.isfinite(self._q).all(axis=1)).sum())
 
     def pressure_at(self, points: Any) -> np.ndarray:
         """Pressure at points (n, 3) [Pa]: the mean of particles near each, by (1 - r / reach)^2; 0 where there is none.

@@ -64,10 +64,10 @@ class FluidNozzle(Nozzle):
         """Let the stream run for a time [s]."""
         launch(_run_on, 1, [self.velocity, h, poured[self.number :]], device=self.model.device)
 
-    def hold(self, origin: Any, poured: Any, p: Particles, fluid: Any, reach: Any) -> None:
-        """Put those that wait in line, and give all the mass that is felt."""
+    def hold(self, origin: Any, poured: Any, p: Particles, waiting: Any, fluid: Any, reach: Any) -> None:
+        """Put those that wait in line, note in `waiting` that they do, and give all the mass that is felt."""
         nozzle = [self.position, self.velocity, self.axis, self.offset, self.due, self.model.particle_mass]
-        moved = [p.number, p.x, p.v, p.rho, p.mass]
+        moved = [p.number, waiting, p.x, p.v, p.rho, p.mass]
         args = [origin, self.particles.start, poured[self.number :], *nozzle, fluid, reach, *moved]
         launch(_hold_waiting, p.water, args, device=self.model.device)
 
@@ -125,15 +125,17 @@ def _run_on(velocity: array(dtype=Any), h: float64, poured: array(dtype=float64)
 def _hold_waiting(
     origin: Any, first: int32, poured: array(dtype=float64), position: array(dtype=Any), velocity: array(dtype=Any),
     axis: Any, offset: array(dtype=Any), due: array(dtype=float64), particle_mass: array(dtype=Any),
-    fluid: array(dtype=Any), reach: Any, number: array(dtype=int32), x: array(dtype=Any), v: array(dtype=Any),
-    rho: array(dtype=Any), mass: array(dtype=Any),
+    fluid: array(dtype=Any), reach: Any, number: array(dtype=int32), waiting: array(dtype=int32), x: array(dtype=Any),
+    v: array(dtype=Any), rho: array(dtype=Any), mass: array(dtype=Any),
 ):  # fmt: skip
     k = tid()
     i = number[k] - first
     if i >= 0 and i < due.shape[0]:
         wait = reach.dtype(due[i] - poured[0])
         felt = particle_mass[i + first]
+        waiting[i + first] = int32(2)
         if wait > 0.0:
+            waiting[i + first] = int32(1)
             flow, along = velocity[0], axis
             if length(flow) > 0.0:  # one that is shut points where it did first
                 along = flow / length(flow)

@@ -6,109 +6,184 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from ...core.language import Float, array, cross, dot, func, int32, kernel, max, sqrt, tid, uint64, vector
-from ...core.lib.transforms import transform_get_translation
+from ...core.language import (
+    Float, array, cross, dot, func, int32, kernel, length, max, min, sqrt, tid, uint64, vector,
+)  # fmt: skip
+from ...core.lib.quaternions import quat_rotate
+from ...core.lib.spatial import spatial_top
+from ...core.lib.transforms import transform_get_rotation, transform_get_translation
 from ...geometry.hash_grid.neighbors import hash_grid_neighbors
 from ..neighbours.cluster_list import SIZE
-from ..shapes import surface_velocity, to_world
+from ..shapes import moved, surface_velocity, to_world
 from .density import density_of
 from .fluid import VISCOSITY
 from .pairs import distance, offset_of, squared_distance
 from .smoothing import smoothing
+from .spin import drag_of
 
 WATER, WALL = 0, 1
 """Groups of the hash grid."""
+
+_NEAREST = 0.25  # spacings: as near the fluid before a wall counts, at least
+_STEEPEST = 3.0  # times the velocity of the fluid: that of a wall's particle, at most
 
 
 @kernel
 def place_walls(
     water: int32, flat: Any, plane: Any, number: array(dtype=int32), shape: array(dtype=int32), local: array(dtype=Any),
-    pose: array(dtype=Any), twist: array(dtype=Any), x: array(dtype=Any), v: array(dtype=Any),
+    pose: array(dtype=Any), twist: array(dtype=Any), half: Any, x: array(dtype=Any), v: array(dtype=Any),
 ):  # fmt: skip
-    """Positions and velocities of wall particles; those of a sheet stay in its plane to the last bit."""
+    """Positions of wall particles, and velocities half a substep later; those of a sheet stay in its plane to the last
+    bit.
+
+    Fluid moves along chords: beside a wall that turns, velocities at the begin would point out of the circle, and the
+    equation of continuity would see the wall recede.
+    """
     k = water + tid()
     wall = number[k] - water
     s = shape[wall]
     p = to_world(pose[s], local[wall])
-    u = surface_velocity(pose[s], twist[s], p)
+    middle = moved(pose[s], twist[s], half)
+    u = surface_velocity(middle, twist[s], to_world(middle, local[wall]))
     x[k] = vector(p[0], p[1], flat * plane + (1.0 - flat) * p[2])
     v[k] = vector(u[0], u[1], (1.0 - flat) * u[2])
 
 
 @functools.cache
-def wall_pressure_kernel(name: str, dim: int, periodic: bool, suction: bool, listed: bool) -> Any:
+def _slip_of(dim: int) -> Any:
+    """The kernel function of the velocity that makes fluid stick to the surface before a particle of a wall.
+
+    Fluid and wall are compared where the fluid is, as if the wall reached there and turned with its shape: fluid that
+    turns with a wall does not slip. What is left grows in proportion to the distance from the surface, and is 0 there
+    (J. Morris, P. Fox, Y. Zhu 1997): behind it the other way, by the depth of the particle.
+    """
+    sheet = dim == 2
+
+    @func
+    def slip_of(q: Any, back: Any, flow: Any, toward: Any, pose: Any, twist: Any, spacing: Float) -> Any:
+        """back: from the fluid before it to a particle at q, toward: from there to the surface, in the shape's frame
+        [m], flow: of the fluid [m/s]."""
+        depth, wall = length(toward), surface_velocity(pose, twist, q)
+        out = quat_rotate(transform_get_rotation(pose), toward)
+        before = max(-dot(back, out) / depth - depth, spacing * spacing.dtype(_NEAREST))
+        ahead = flow - wall + cross(spatial_top(twist), back)
+        slip = wall - ahead * min(depth / before, spacing.dtype(_STEEPEST))
+        if sheet:
+            return vector(slip[0], slip[1], spacing * 0.0)
+        return slip
+
+    return slip_of
+
+
+@functools.cache
+def _pull_of(no_slip: bool) -> Any:
+    """The kernel function of what pulls at fluid at a particle of a wall [m/s^2]: gravity, and where the wall carries
+    the fluid along, what turns it off its way."""
+
+    @func
+    def pull_of(
+        gravity: array(dtype=Any), q: Any, wall: int32, walls: int32, number: array(dtype=int32), water: int32,
+        shape: array(dtype=int32), pose: array(dtype=Any), twist: array(dtype=Any),
+    ):  # fmt: skip
+        pull = gravity[0]
+        if no_slip and wall < walls:
+            s = shape[number[water + wall] - water]
+            spin = spatial_top(twist[s])
+            pull -= cross(spin, cross(spin, q - transform_get_translation(pose[s])))
+        return pull
+
+    return pull_of
+
+
+@functools.cache
+def wall_pressure_kernel(name: str, dim: int, periodic: bool, suction: bool, no_slip: bool, listed: bool) -> Any:
     """The kernel of pressures in walls: the fluid's, as it would be there at rest; and of the velocity that makes fluid
-    stick: as much behind the wall's as the fluid is ahead of it."""
+    stick."""
     value, offset = smoothing(name, dim).bare_value, offset_of(periodic)
+    slip_of, pull_of = _slip_of(dim), _pull_of(no_slip)
 
     @kernel
     def press_walls(
         counts: array(dtype=int32), ids: array(dtype=int32, ndim=2), grid: uint64, reach: Any, period: Any,
         water: int32, walls: int32, h: Any, fluid: array(dtype=Any), gravity: array(dtype=Any), x: array(dtype=Any),
         v: array(dtype=Any), mass: array(dtype=Any), water_rho: array(dtype=Any), water_p: array(dtype=Any),
-        rho: array(dtype=Any), p: array(dtype=Any), push: array(dtype=Any), slip: array(dtype=Any),
+        rho: array(dtype=Any), p: array(dtype=Any), push: array(dtype=Any), spacing: Any, number: array(dtype=int32),
+        shape: array(dtype=int32), toward: array(dtype=Any), pose: array(dtype=Any), twist: array(dtype=Any),
+        slip: array(dtype=Any),
     ):  # fmt: skip
-        pressure, weight, flow, inverse = h * 0.0, h * 0.0, gravity[0] * 0.0, 1.0 / h
+        pressure, weight, inverse = h * 0.0, h * 0.0, 1.0 / h
+        flow, back = gravity[0] * 0.0, gravity[0] * 0.0
         if listed:
             c, lane = tid()
             wall = c * SIZE + lane
             q = x[water + wall]
+            pull = pull_of(gravity, q, wall, walls, number, water, shape, pose, twist)
             for k in range(counts[c]):
                 j = ids[c, k]
                 d = offset(q, x[j], period)
                 w = mass[j] * value(distance(d, h) * inverse)
-                pressure += w * (water_p[j] + water_rho[j] * dot(gravity[0], d))
-                flow += w * v[j]
+                pressure += w * (water_p[j] + water_rho[j] * dot(pull, d))
+                if no_slip:
+                    flow += w * v[j]
+                    back += w * d
                 weight += w
         else:
             wall = tid()
             q = x[water + wall]
+            pull = pull_of(gravity, q, wall, walls, number, water, shape, pose, twist)
             for j in hash_grid_neighbors(grid, q, reach, WATER):
                 d = offset(q, x[j], period)
                 w = mass[j] * value(distance(d, h) * inverse)
-                pressure += w * (water_p[j] + water_rho[j] * dot(gravity[0], d))
-                flow += w * v[j]
+                pressure += w * (water_p[j] + water_rho[j] * dot(pull, d))
+                if no_slip:
+                    flow += w * v[j]
+                    back += w * d
                 weight += w
         if wall < walls:
-            velocity = v[water + wall]
             if weight > 0.0:
                 pressure = pressure / weight
-                velocity = 2.0 * velocity - flow / weight
             if not suction:
                 pressure = max(pressure, h * 0.0)
             density = density_of(fluid, pressure)
             p[wall] = pressure
             rho[wall] = density
             push[wall] = pressure / (density * density)
-            slip[wall] = velocity
+            if no_slip and weight > 0.0:
+                n = number[water + wall] - water
+                s = shape[n]
+                slip[wall] = slip_of(q, back / weight, flow / weight, toward[n], pose[s], twist[s], spacing)
 
     return press_walls
 
 
 @functools.cache
-def wall_force_kernel(name: str, dim: int, periodic: bool, no_slip: bool, listed: bool) -> Any:
+def wall_force_kernel(name: str, dim: int, periodic: bool, no_slip: bool, turning: bool, listed: bool) -> Any:
     """The kernel of forces [N] on wall particles: what they do to the fluid, the other way."""
     kind, offset = smoothing(name, dim), offset_of(periodic)
-    slope_of, scale = kind.bare_slope, kind.slope_scale
+    slope_of, scale, drag_by = kind.bare_slope, kind.slope_scale, drag_of(name, dim)
 
     @func
     def pair(
-        d: Any, u: Any, push: Float, own: Float, rho: Float, mass: Float, viscosity: Float, inverse: Float, h: Float
+        d: Any, u: Any, spin: Any, push: Float, own: Float, rho: Float, mass: Float, viscosity: Float, inverse: Float,
+        h: Float,
     ) -> Any:  # fmt: skip
         """What a neighbour pushes with [N], over minus the mass of the wall's particle and the scale of the slope."""
         square = squared_distance(d, h)
         slope = mass * slope_of(sqrt(square) * inverse)
         total = d * (slope * push)
         if no_slip:
-            total -= u * (slope * viscosity * (1.0 / own + 1.0 / rho) * (square / (square + 0.01 * h * h)))
+            drag = drag_by(square, sqrt(square), own, rho, mass, inverse, h)
+            if turning:
+                u = 2.0 * (u - cross(spin, d))
+            total -= u * (viscosity * drag)
         return total
 
     @kernel
     def push_walls(
         counts: array(dtype=int32), ids: array(dtype=int32, ndim=2), grid: uint64, reach: Any, period: Any,
         water: int32, walls: int32, h: Any, fluid: array(dtype=Any), x: array(dtype=Any),
-        v: array(dtype=Any), slip: array(dtype=Any), rho: array(dtype=Any), push: array(dtype=Any),
-        mass: array(dtype=Any), force: array(dtype=Any),
+        v: array(dtype=Any), slip: array(dtype=Any), spin: array(dtype=Any), rho: array(dtype=Any),
+        push: array(dtype=Any), mass: array(dtype=Any), force: array(dtype=Any),
     ):  # fmt: skip
         total, inverse, viscosity = fluid[0] * x[0] * 0.0, 1.0 / h, fluid[VISCOSITY]
         if listed:
@@ -119,14 +194,18 @@ def wall_force_kernel(name: str, dim: int, periodic: bool, no_slip: bool, listed
             for k in range(counts[c]):
                 j = ids[c, k]
                 d = offset(q, x[j], period)
-                total += pair(d, around - v[j], press + push[j], own, rho[j], mass[j], viscosity, inverse, h)
+                total += pair(
+                    d, around - v[j], spin[j], press + push[j], own, rho[j], mass[j], viscosity, inverse, h
+                )  # fmt: skip
         else:
             wall = tid()
             i = water + wall
             q, own, around, press = x[i], rho[i], slip[wall], push[i]
             for j in hash_grid_neighbors(grid, q, reach, WATER):
                 d = offset(q, x[j], period)
-                total += pair(d, around - v[j], press + push[j], own, rho[j], mass[j], viscosity, inverse, h)
+                total += pair(
+                    d, around - v[j], spin[j], press + push[j], own, rho[j], mass[j], viscosity, inverse, h
+                )  # fmt: skip
         if wall < walls:
             force[wall] = total * (-mass[i] * scale(h))
 
