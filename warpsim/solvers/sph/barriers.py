@@ -34,7 +34,6 @@ from .sampling import distances
 
 GAP = 0.05  # spacings: how near a particle may come to a surface
 DEEP = 0.5  # spacings: particles deeper in a wall are inside of it, and left alone
-_REACH = 2.0  # spacings: farther than a particle goes in a substep, as one is chosen for a whole step
 _OPPOSITE = -0.9  # cosine between normals of the two sides of a thin wall
 _EDGE_ON = 0.1  # of a normal's length in the plane of a sheet: with less of it nothing is held
 _FAR = 1.0e30  # [m]
@@ -54,17 +53,21 @@ class Barriers(Fixed):
     waiting: by particles of the model, 0 of those that come from no nozzle, 1 of those that wait behind one, 2 of those
     that came, int32 (particles,). counts: how many of the first kind are deeper than `DEEP` in walls, how many that
     wait no more are behind endless walls and past their ends, and for each shape whether it stopped any, int32
-    (2 + shapes,). near: by which shapes each particle is, or may be before
-    lists of neighbours are outdated, as bits, int32 (particles,).
+    (2 + shapes,). near: by which shapes each particle is, or may be before lists of neighbours are outdated, as bits,
+    int32 (particles,).
 
-    spacing: of particles [m]; bounds: corners (2, 3) from the solver's origin where endless shapes are walls [m].
+    spacing: of particles [m]; reach: spacings, farther than they go in a substep; margin: how much nearer than when
+    watched they may come before that [m]; bounds: corners (2, 3) from the solver's origin where endless shapes are
+    walls [m].
     """
 
-    def __init__(self, model: Any, spacing: float, margin: float, dim: int, period: Any, bounds: Any):
+    def __init__(
+        self, model: Any, spacing: float, reach: float, margin: float, dim: int, period: Any, bounds: Any
+    ):  # fmt: skip
         self.model, self.dim, self.period = model, dim, period
         dtype, device, options = model.dtype, model.device, {"device": model.device, "requires_grad": True}
-        self._lengths = [dtype(f * spacing) for f in (_REACH, GAP, DEEP)]
-        self._margin = dtype(_REACH * spacing + margin)
+        self._lengths = [dtype(f * spacing) for f in (reach, GAP, DEEP)]
+        self._margin = dtype(reach * spacing + margin)
         n, count = model.particle_count, model.shape_count
         self._images = [_image(model, s, period) for s in range(count)]
         self._fences = [_fence(model, s, period, bounds, dim) for s in range(count)]
@@ -254,17 +257,18 @@ def _hold_kernel(shape_type: int, imaged: bool, dim: int, listed: bool) -> Any:
             start, place = start + shift, place + shift
             waits = waiting[number[i]]
             if waits != 1:
-                after = moved(pose[s], twist[s], dt)
                 local = to_shape(pose[s], start)
                 away, normal = distance(local, scale[s], source, heights, reach)
-                travel = to_shape(after, place) - local
+                reached = length(place - start) + length(surface_velocity(pose[s], twist[s], start)) * dt
                 if not within(start, low, high):
                     if away < 0.0:
                         atomic_add(counts, LOST, int32(1))
                 elif away <= -deep:
                     if waits == 0:
                         atomic_add(counts, INSIDE, int32(1))
-                elif away < gap + length(travel):
+                elif away < gap + reached:
+                    after = moved(pose[s], twist[s], dt)
+                    travel = to_shape(after, place) - local
                     n, far = in_sheet(quat_rotate(transform_get_rotation(after), normal))
                     lacking = gap - away - dot(normal, travel)
                     if lacking > 0.0:

@@ -67,6 +67,8 @@ class SolverDFSPH(SolverSPH):
         self._push, self._pushed = (zeros(self.particles.total + SIZE, model.dtype, **options) for _ in range(2))
         self.last_errors, self.last_iterations = (0.0, 0.0), (0, 0)
 
+    _farthest = 2.0  # substeps are chosen for a whole step, in which fluid may become faster
+
     # ----- one substep ----------------------------------------------------------------------------
 
     def _run_substep(self, control: Control, h: float, substeps: int) -> None:

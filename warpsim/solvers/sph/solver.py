@@ -81,6 +81,7 @@ class SolverSPH(Fixed):
 
     settings: ClassVar[dict[str, Any]] = {"substeps": count_or_none, "check": flag}
     replaceable = ("fluid_numbers",)
+    _farthest = 1.0  # spacings: how far nothing goes in a substep that sound allows
 
     def __init__(
         self, model: Model, fluid: Fluid | None = None, dim: int = 3, kernel: str = "wendland2", smoothing: float = 1.5,
@@ -144,7 +145,7 @@ class SolverSPH(Fixed):
         check_starts(q, in_world(model, rows.local, rows.shape), rows.shape, dx, self.period, overlaps)
         width = dx * _COLUMN[self.dim]
         edges = None if bounds is None else bounds - origin + np.array([[-depth], [depth]])
-        self.barriers = Barriers(model, dx, _SKIN * dx, self.dim, self.period, edges)
+        self.barriers = Barriers(model, dx, self._farthest, _SKIN * dx, self.dim, self.period, edges)
         return Particles(model, rows, self.fluid.density * dx**self.dim, width, _SKIN * dx, self.period)
 
     # ----- one step -------------------------------------------------------------------------------
