@@ -137,3 +137,18 @@ def test_friction_of_an_impact_from_outside_of_the_band_is_that_on_a_box(phase):
         solver.step(state, state, None, None, 0.01)
         ends.append(np.concatenate([state.particle_q.numpy()[0], state.particle_qd.numpy()[0]]))
     np.testing.assert_allclose(ends[1], ends[0], atol=1e-5)
+
+
+def test_the_interpreter_sweeps_alike_through_what_a_field_does_not_know():
+    ends, grid = [], field(voxel=0.004).array().numpy()
+    for device in ("cpu", "interp"):
+        builder = ModelBuilder()
+        builder.add_particle((0.013, 0.08, 0.017), (20.0, -200.0, 3.0), 0.05, 0.002)
+        builder.add_shape_sdf(None, wp.Volume(grid, device=device), ShapeConfig(mu=0.3))
+        model = builder.finalize(device, dtype=wp.float64)
+        solver, state = SolverXPBD(model, substeps=1), model.state()
+        for _ in range(2):
+            solver.step(state, state, None, None, 5.0e-4)
+        ends.append(np.concatenate([state.particle_q.numpy(), state.particle_qd.numpy()]))
+    assert ends[0][0, 1] > 0.0
+    np.testing.assert_allclose(ends[1], ends[0], rtol=1e-6, atol=1e-6)
