@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import warpsim as wp
+from warpsim.core.runtime.launches import pool
 from warpsim.solvers import ModelBuilder, SolverXPBD, bends, cloth
 
 
@@ -153,6 +154,51 @@ def test_an_edge_by_itself_bends_as_a_cylinder():
     quad = np.array([[0, 1, 2, 3]])
     bent = bends.elements(quad, cloth.unfolded(points, quad), np.zeros(4, bool))
     assert np.isclose(1.0 / bent.flexibility[0, np.argmax(bent.edges[0] == 0)], 1.5**2 / (0.75 * 1.4))
+
+
+@pytest.mark.parametrize("bending", ["dihedral", "isometric"])
+def test_the_interpreter_bends_as_compiled_kernels_do(bending):
+    """With damping, on free sides and beside what is held."""
+    places = []
+    for device in ("cpu", "interp"):
+        builder = ModelBuilder()
+        builder.add_cloth_grid(
+            (0, 0, 0), (0, 0, 0, 1), 0, 2, 2, 0.1, 0.1, 0.01, edge_ke=0.02, edge_kd=1e-3, fix_left=True
+        )
+        model = builder.finalize(device=device, dtype=wp.float64)
+        solver, state = SolverXPBD(model, substeps=2, iterations=2, bending=bending), model.state()
+        noise = 0.01 * np.random.default_rng(0).normal(size=(9, 3))
+        state.particle_q.assign(builder.particles["q"] + noise)
+        state.particle_qd.assign(10.0 * noise)
+        solver.step(state, state, None, None, 1.0 / 60.0)
+        places.append(state.particle_q.numpy().copy())
+    np.testing.assert_allclose(places[0], places[1], rtol=1e-10, atol=1e-13)
+
+
+@pytest.fixture
+def threads():
+    """Whatever a test sets, others have the number of threads that they had."""
+    before = pool.get_pool().threads
+    yield
+    wp.set_num_threads(before)
+
+
+@pytest.mark.parametrize("bending", ["dihedral", "isometric"])
+def test_threads_do_not_change_a_bit(bending, threads):
+    """Of a sheet whose colors are cut into pieces of different sizes, in both precisions."""
+    builder = ModelBuilder()
+    builder.add_cloth_grid((0, 0, 0), (0, 0, 0, 1), 0, 70, 61, 0.01, 0.01, 1e-4, edge_ke=1e-4, spring_ke=100.0)
+    noise = 1e-3 * np.random.default_rng(0).normal(size=(builder.particle_count, 3))
+    for dtype in (wp.float32, wp.float64):
+        model, places = builder.finalize(device="cpu", dtype=dtype), []
+        for count in (1, 2, 4):
+            wp.set_num_threads(count)
+            solver, state = SolverXPBD(model, bending=bending), model.state()
+            state.particle_q.assign(builder.particles["q"] + noise)
+            for _ in range(2):
+                solver.step(state, state, None, None, 1.0 / 60.0)
+            places.append(state.particle_q.numpy().copy())
+        assert (places[0] == places[1]).all() and (places[0] == places[2]).all()
 
 
 @pytest.mark.parametrize("flip", [False, True])
