@@ -248,7 +248,7 @@ def load_code() -> NativeObject:
 
 
 def _object_code() -> bytes:
-    return with_compiler_room(lambda: assembled(source(), "warpsim launcher"))
+    return with_compiler_room(lambda: assembled(source(), "warpsim launcher", opt=2))
 
 
 def source() -> str:
