@@ -163,7 +163,10 @@ def on_purpose(error):
 def equal(a, b):
     if isinstance(a, list | tuple):
         return len(a) == len(b) and all(map(equal, a, b))
-    return np.array_equal(a, b, equal_nan=np.asarray(a).dtype.kind == "f")
+    if np.asarray(a).dtype.kind != "f":
+        return np.array_equal(a, b)
+    # Another layout is another program, which may round otherwise.
+    return np.shape(a) == np.shape(b) and np.allclose(a, b, rtol=1e-6, atol=1e-15, equal_nan=True)
 
 
 def change(owner, path, how):
