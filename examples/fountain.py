@@ -5,6 +5,7 @@ v^2 / 2g above its nozzle, whatever a fluid is made of, which is checked.
 """
 
 import math
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,7 @@ import warpsim as wp
 from warpsim.plot import Balls, Surface, box, tube
 from warpsim.render import Film, SimulationParser, add_film_options
 from warpsim.solvers import Fluid, FluidStream, ModelBuilder, SolverSPH
+from warpsim.solvers.sph.barriers import LeakWarning
 from warpsim.solvers.sph.filling import add_fluid_box
 from warpsim.solvers.sph.surface import Surface as WaterSurface
 
@@ -79,7 +81,9 @@ def run(args):
     state, surface, released = solver.model.state(), WaterSurface(solver, blur=1.3), []
     about = {"solver": "WCSPH", "version": wp.__version__}
     files = {"output": args.output, "picture": args.picture, "ground": None, "moments": (0.25, 0.5, 1.0)}
-    with Film(seconds=args.seconds, fps=args.fps, metadata=about, azimuth=25.0, elevation=18.0, **files) as film:
+    view = {"azimuth": 25.0, "elevation": 18.0}
+    with warnings.catch_warnings(), Film(seconds=args.seconds, fps=args.fps, metadata=about, **view, **files) as film:
+        warnings.simplefilter("ignore", LeakWarning)  # drops fly over the rim: they are counted below
         film.stand("basin", basin(dx))
         for k, (end, flow) in enumerate(zip(*jets(args.jets), strict=True)):
             bend = end - 0.035 * flow / SPEED
