@@ -93,6 +93,28 @@ def test_states_of_other_models_have_no_residuals():
         SolverXPBD(models[0]).residuals(models[1].state())
 
 
+def test_residuals_in_a_capture_are_refused():
+    model = SCENES["springs"]().finalize(device="cpu")
+    solver, state = SolverXPBD(model), model.state()
+    with pytest.raises(StateError, match="in a capture"), wp.ScopedCapture():
+        solver.residuals(state)
+
+
+def test_residuals_between_steps_leave_gradients_as_they_are():
+    model = SCENES["membrane"]().finalize(device="cpu", dtype=wp.float64, requires_grad=True)
+    solver, gradients = SolverXPBD(model), []
+    for asked in (False, True):
+        first, last = model.state(requires_grad=True), model.state(requires_grad=True)
+        with wp.Tape() as tape:
+            solver.step(first, last, dt=DT)
+            if asked:
+                solver.residuals(last)
+            solver.step(last, last, dt=DT)
+        tape.backward(grads={last.particle_q: wp.full(len(last.particle_q), 1.0, dtype=wp.vec3d)})
+        gradients.append(first.particle_q.grad.numpy())
+    assert np.abs(gradients[0]).max() > 0.0 and (gradients[0] == gradients[1]).all()
+
+
 @pytest.mark.parametrize("substeps", [50, 200])
 def test_single_precision_rests_within_what_its_positions_can_hold(substeps):
     """Corrections below half the spacing of positions are lost; double precision has the exact length."""

@@ -237,6 +237,18 @@ def flexible(k: Vec[6, Float], m: Any) -> Any:
     )
 
 
+@func
+def spread(change: Any, g: Any, o: int32, impulses: array(dtype=Any)):
+    """Impulses on six corners, from the changes of multipliers of three edges."""
+    d, e, f = row(change, 0), row(change, 1), row(change, 2)
+    impulses[o] = g[0, 0] * d + g[1, 2] * e + g[2, 1] * f
+    impulses[o + 1] = g[0, 1] * d + g[1, 0] * e + g[2, 2] * f
+    impulses[o + 2] = g[0, 2] * d + g[1, 1] * e + g[2, 0] * f
+    impulses[o + 3] = g[0, 3] * d
+    impulses[o + 4] = g[1, 3] * e
+    impulses[o + 5] = g[2, 3] * f
+
+
 @functools.cache
 def project_isometric(iterated: bool) -> Any:
     """The kernel for bending by the quadratic energy."""
@@ -256,13 +268,7 @@ def project_isometric(iterated: bool) -> Any:
         change = -solved_rows(block + soft[n], error)
         if iterated:
             multiplier[n] = multiplier[n] + change
-        d, e, f = row(change, 0), row(change, 1), row(change, 2)
-        impulses[o] = g[0, 0] * d + g[1, 2] * e + g[2, 1] * f
-        impulses[o + 1] = g[0, 1] * d + g[1, 0] * e + g[2, 2] * f
-        impulses[o + 2] = g[0, 2] * d + g[1, 1] * e + g[2, 0] * f
-        impulses[o + 3] = g[0, 3] * d
-        impulses[o + 4] = g[1, 3] * e
-        impulses[o + 5] = g[2, 3] * f
+        spread(change, g, o, impulses)
 
     return project
 
@@ -278,10 +284,4 @@ def damp_isometric(
     w = vector(x[i[0]][3], x[i[1]][3], x[i[2]][3], x[i[3]][3], x[i[4]][3], x[i[5]][3])
     a, b, c, p, q, r = v[i[0]], v[i[1]], v[i[2]], v[i[3]], v[i[4]], v[i[5]]
     change = -drag[n] * solved_rows(drag[n] * isometric_block(w, g) + shape[n], isometric_sums(g, a, b, c, p, q, r))
-    d, e, f = row(change, 0), row(change, 1), row(change, 2)
-    impulses[o] = g[0, 0] * d + g[1, 2] * e + g[2, 1] * f
-    impulses[o + 1] = g[0, 1] * d + g[1, 0] * e + g[2, 2] * f
-    impulses[o + 2] = g[0, 2] * d + g[1, 1] * e + g[2, 0] * f
-    impulses[o + 3] = g[0, 3] * d
-    impulses[o + 4] = g[1, 3] * e
-    impulses[o + 5] = g[2, 3] * f
+    spread(change, g, o, impulses)

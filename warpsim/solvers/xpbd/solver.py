@@ -281,8 +281,10 @@ class SolverXPBD(Fixed):
         The state is left as it is. Constraints without compliance are rigid, and do not count; nor do tethers. A
         stiffness far below 1 asks for more substeps, or more iterations. Slow, and not for tapes: it makes all
         constraints anew.
-        Raises `StateError` as `step` does.
+        Raises `StateError` as `step` does, and in a capture, where nothing can be read.
         """
+        if current_graph() is not None:
+            raise StateError("residuals are asked in a capture\nexpected: outside, as the host reads them")
         control = self.resting if control is None else control
         contacts, dt = _as_tuple(contacts), _as_time(dt)
         self._check_owners(state, state, control, contacts)
