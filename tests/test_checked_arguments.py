@@ -5,14 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 import warpsim as wp
 from warpsim.arguments import checked, integers, numbers
+from warpsim.core.passes.reverse import checkpoints
 from warpsim.errors import ArgumentCountError, ArgumentTypeError
+
+if TYPE_CHECKING:
+    from warpsim.solvers.state import State
 
 
 @checked
@@ -113,3 +117,16 @@ def test_integers():
     for value in ([1.5], "x", [[1], [1, 2]], object()):
         with pytest.raises(ArgumentTypeError, match="expected: integers"):
             integers(value, "x")
+
+
+def test_names_that_other_modules_use_for_something_else(monkeypatch):
+    """A name imported for type checkers alone is looked up by the class's own name, and an alias is none."""
+
+    @checked
+    def takes_state(state: State):
+        return state.particle_q.shape
+
+    monkeypatch.setattr(checkpoints, "State", type("Alias", (), {}))
+    assert takes_state(wp.solvers.ModelBuilder().finalize().state()) == (0,)
+    with pytest.raises(ArgumentTypeError, match="expected: State"):
+        takes_state(None)

@@ -107,15 +107,19 @@ class _Tests(dict[str, Any]):
 
 
 class _Names(dict[str, Any]):
-    """Names of a module; those that it imports for type checkers alone are looked up in all modules of warpsim."""
+    """Names of a module; those that it imports for type checkers alone are looked up in all modules of warpsim.
+
+    Two classes of one name say nothing, and neither does an alias of a type: a module may have one of its own.
+    """
 
     def __missing__(self, name: str) -> Any:
         package = __name__.partition(".")[0]
-        for module, content in list(sys.modules.items()):
-            known = vars(content).get(name) if module.startswith(package) and content is not None else None
-            if isinstance(known, type):
-                return known
-        raise KeyError(name)
+        modules = [module for key, module in list(sys.modules.items()) if key.partition(".")[0] == package]
+        known = [vars(module).get(name) for module in modules if module is not None]
+        classes = {k for k in known if inspect.isclass(k) and k.__name__ == name}
+        if len(classes) != 1:
+            raise KeyError(name)
+        return classes.pop()
 
 
 _EXTRA = {"Any": Any, "Sequence": Sequence, "Iterable": Iterable, "Callable": Callable, "Mapping": Mapping}

@@ -166,8 +166,8 @@ def called(bytes_wanted, stack=None):
     [(100 * KIB, None, False), (100 * KIB, 1024 * KIB, False), (1 << 28, 128 * KIB, True), (1 << 30, None, True)],
 )
 def test_code_moves_to_a_thread_of_its_own_where_there_is_no_room(wanted, stack, moves):
-    if stack is None and resource.getrlimit(resource.RLIMIT_STACK)[0] == resource.RLIM_INFINITY:
-        moves = False  # the main thread's stack grows as far as memory does
+    if moves and stack is None and resource.getrlimit(resource.RLIMIT_STACK)[0] == resource.RLIM_INFINITY:
+        pytest.skip("the main thread's stack has no limit: it grows up to whatever is mapped below it")
     for turn in range(2):  # the limit is found, then known
         seen = called(wanted << turn, stack)
         assert (seen["runs"] != seen["asks"]) == moves
