@@ -126,7 +126,7 @@ class Allocation:
             return False
         if self.exposed or self.exports or self.tensors:
             return False
-        if session is not None and self.has_gradient:
+        if session is not None and not session.started and self.has_gradient:
             session.begin()
         self.known = session
         return True
@@ -193,7 +193,8 @@ class Allocation:
             if same and read.session is session and read.view.dtype == view.dtype:
                 break
         else:
-            session.begin()
+            if not session.started:
+                session.begin()
             read = Read(view, reach, self, session, place)
             session.reads.append(read)
             self.add(read)
@@ -207,7 +208,8 @@ class Allocation:
         self.starts.insert(at, read.low)
         self.reads.insert(at, read)
         read.there = True
-        self.reach = max(self.reach, read.high - read.low)
+        if read.high - read.low > self.reach:
+            self.reach = read.high - read.low
 
     def near(self, low: int, high: int) -> Iterator[Read]:
         """Live reads that may reach into a range of addresses."""

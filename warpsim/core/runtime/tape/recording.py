@@ -120,7 +120,7 @@ def plain_reads(positions: Any, args: Any, session: Any, frame: Any) -> list[Any
         a = args[k]
         read = current.get(id(a))
         if read is None:
-            read = a._memory.read(a, session, CallSite.outside(frame))
+            read = a._memory.read(a, session, CallSite(frame.f_code, frame.f_lasti))
         if read.last is not user:
             read.add(user)
         reads.append(read)
