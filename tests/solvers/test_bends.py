@@ -149,11 +149,20 @@ def test_hinges_by_themselves_twice_and_around_a_corner_bend():
     assert len(bends.elements(np.zeros((0, 4), int), np.zeros((0, 5)), np.zeros(4, bool)).edges) == 0
 
 
-def test_an_edge_by_itself_bends_as_a_cylinder():
+@pytest.mark.parametrize("held", [(), (0, 2, 3), (2, 3)], ids=["free", "clamped", "hinged"])
+def test_a_hinge_by_itself_has_its_rigidity_whatever_its_size(held):
     points = np.array([(0, 1.0, 0), (0.7, -0.4, 0), (0, 0, 0), (1.5, 0, 0)])
     quad = np.array([[0, 1, 2, 3]])
-    bent = bends.elements(quad, cloth.unfolded(points, quad), np.zeros(4, bool))
-    assert np.isclose(1.0 / bent.flexibility[0, np.argmax(bent.edges[0] == 0)], 1.5**2 / (0.75 * 1.4))
+    bent = bends.elements(quad, cloth.unfolded(points, quad), np.isin(np.arange(4), held))
+    assert len(bent.indices) == 1
+    assert bent.flexibility[0, np.argmax(bent.edges[0] == 0)] == 1.0
+
+
+def test_hinges_that_share_a_triangle_are_a_sheet():
+    points, faces = grid(2, 1, 2, 1)
+    quads = cloth.hinges(faces)
+    bent = bends.elements(quads, cloth.unfolded(points, quads), np.zeros(6, bool))
+    assert len(quads) == 3 and not (bent.flexibility[:, :3] == 1.0).all(axis=1).any()
 
 
 @pytest.mark.parametrize("bending", ["dihedral", "isometric"])

@@ -11,8 +11,8 @@ Every second triangle is enough, as all edges belong to one of those between: th
 halves the work, and lets corners between folds give way where all triangles together would lock: where diagonals of
 squares alternate, twist is 1.1 times as stiff as it should be instead of twice. On lattices whose corners are all alike
 both are exact for any shape of their cells. A triangle that is held is a clamp: what is beside it has the whole angle.
-Where a triangle has one edge only, it bends as a cylinder around it, so that an edge by itself is |e|^2 / (A + A') as
-stiff as the sheet.
+Where a triangle has one edge only, it bends as a cylinder around it. A hinge that shares its two triangles with no
+other is no sheet, and has no width: its rigidity is the moment per angle, B t^2 / 2 its energy.
 """
 
 from __future__ import annotations
@@ -50,6 +50,8 @@ def elements(quads: np.ndarray, shapes: np.ndarray, held: np.ndarray) -> Bends:
     flat = np.column_stack(
         [np.r_[length, length], np.r_[u, 1 - v], np.r_[high, low], np.r_[v, 1 - u], np.r_[low, high]]
     )  # as `shapes`, with the triangle's own corner first
+    hinges_of, _ = _groups(np.sort(rows[:, :3], axis=1))
+    alone = (np.bincount(hinges_of)[hinges_of] == 1).reshape(2, n).all(axis=0)
     still = held[rows]
     bent = (flat[:, 0] * flat[:, 2] > 0.0) & ~still[:, :3].all(axis=1)
     rows, flat, edge, side = rows[bent], flat[bent], edge[bent], side[bent]
@@ -66,6 +68,7 @@ def elements(quads: np.ndarray, shapes: np.ndarray, held: np.ndarray) -> Bends:
     area, flexibility = _flexibility(flat[first, :3], share, edges >= 0)
     carried, carrying = _carried(edges, area)
     flexibility *= (area / carried)[:, None, None]
+    flexibility[alone[edges.max(axis=1)]] = np.eye(3)
     return Bends(*(a[carrying] for a in (indices, edges, turns, flexibility[:, _PAIRS[0], _PAIRS[1]])))
 
 

@@ -129,7 +129,8 @@ class ModelBuilder:
         """Bending constraints (n, 4): two particles beside an edge, then the edge's ends.
 
         edge_ke: bending rigidity of the sheet, per width [N m]; edge_kd: the same for damping [N m s]. What that is in
-        stiffness against angles follows from the triangles, see `bends`.
+        stiffness against angles follows from the triangles, see `bends`. Of a hinge whose two triangles have no other
+        edge here, which is no sheet: the moment per angle [N m/rad], its energy edge_ke (angle - rest)^2 / 2.
         rest: the angle without force [rad], 0 where the triangles are one plane; None is the present one.
         """
         quads = self._indices(indices, 4, "bending edges")
