@@ -14,6 +14,8 @@ from ...types import structs
 from ..devices.device import CPU, Device, span_of
 from .host_memory import check_extents, checked_strides, contiguous_strides
 
+_NOWHERE = 64  # an address for what has no bytes: NumPy 2.2 takes no null pointer
+
 
 def memory_at(
     ptr: int, element: Any, shape: Any, strides: Any, capacity: int | None,
@@ -36,7 +38,7 @@ def memory_at(
     device.check_address(ptr, span)
     inner = contiguous_strides(layout.shape, layout.base.itemsize)
     interface = {
-        "data": (ptr, False), "shape": (*shape, *layout.shape), "strides": (*steps, *inner),
+        "data": (ptr or _NOWHERE, False), "shape": (*shape, *layout.shape), "strides": (*steps, *inner),
         "typestr": layout.base.str if layout.names is None else f"|V{layout.itemsize}", "version": 3,
     }  # fmt: skip
     holder = type("Memory", (), {"__array_interface__": interface, "owner": owner})()
