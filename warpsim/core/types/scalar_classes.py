@@ -156,6 +156,8 @@ _METHODS: dict[str, Any] = {
     "__module__": "warpsim",  # where users find the classes, and pickles
     "__repr__": _repr,
     "__reduce__": _reduce,
+    "__copy__": lambda number: number,  # numbers do not change; NumPy 2.2 makes one of its own class
+    "__deepcopy__": lambda number, memo: number,
     **{f"__{name}__": _binary(compute, f"__r{name}__") for name, compute in _BINARY.items()},
     **{f"__r{name}__": _reflected(compute) for name, compute in _BINARY.items()},
     **{f"__{name}__": _unary(getattr(operator, name)) for name in ("neg", "pos", "abs", "invert")},
