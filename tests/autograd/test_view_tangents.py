@@ -9,12 +9,13 @@ import os
 
 import numpy as np
 import pytest
-import torch
 from direction_cases import refused
 
 import warpsim as wp
 from warpsim.autograd import hvp, jvp
 from warpsim.errors import GradientError
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
 
 MORE = int(os.environ.get("WARPSIM_VIEW_TANGENTS", "0"))
 SIZE = 12
