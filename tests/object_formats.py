@@ -8,7 +8,8 @@ from unittest import mock
 
 import llvmlite.binding as llvm
 
-from warpsim.core.emit import cpu, float_mode, native
+from warpsim.core.emit.cpu import cpu, float_mode
+from warpsim.core.emit.native import native
 from warpsim.core.emit.program import Program
 from warpsim.core.emit.target import Options
 

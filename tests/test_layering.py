@@ -26,8 +26,18 @@ FLOORS = {
     "warpsim.core.passes.simplify": 4.2,
     "warpsim.core.passes.reverse": 4.3,
     "warpsim.core.passes.forward": 4.4,
-    "warpsim.core.frontend": 5,
-    "warpsim.core.emit": 6,
+    "warpsim.core.frontend.source": 5.1,
+    "warpsim.core.frontend.translate": 5.2,
+    "warpsim.core.frontend.rules": 5.3,
+    "warpsim.core.frontend.functions": 5.4,
+    "warpsim.core.frontend": 5.5,
+    "warpsim.core.emit": 6.0,
+    "warpsim.core.emit.native": 6.1,
+    "warpsim.core.emit.program": 6.2,
+    "warpsim.core.emit.cpu": 6.3,
+    "warpsim.core.emit.cuda": 6.3,
+    "warpsim.core.emit.build": 6.4,
+    "warpsim.core.emit.portable": 6.5,
     "warpsim.core.compile": 7,
     "warpsim.core.runtime": 8.0,
     "warpsim.core.runtime.devices": 8.1,
@@ -59,6 +69,9 @@ FLOORS = {
     "warpsim.geometry.swept_volume": 10.4,
     "warpsim.geometry.volume": 10.4,
     "warpsim.interop": 10.5,
+    "warpsim.interop.torch": 10.6,
+    "warpsim.interop.jax": 10.6,
+    "warpsim.interop.numba": 10.6,
     "warpsim.optim": 10,
     "warpsim.plot": 10.5,
     "warpsim.viewer": 10.7,
@@ -87,14 +100,16 @@ WITHOUT_IMPORTS = ("warpsim.core",)  # a folder that only holds the map
 
 # Imports inside functions, by module, with the reason. Optional packages belong here, nothing else.
 LATE_IMPORTS = {
-    ("warpsim.core.emit.build", "warpsim.core.emit.cpu"): "a warm start finds code on disk and needs no emitter",
+    ("warpsim.core.emit.build", "warpsim.core.emit.cpu.cpu"): "a warm start finds code on disk and needs no emitter",
     ("warpsim.core.emit.build", "concurrent.futures"): "launches compile on their own thread, only loading has several",
-    ("warpsim.core.emit.snippets", "warpsim.core.emit.toolchain"): "programs without native code look for no compiler",
-    ("warpsim.core.emit.build", "warpsim.core.emit.cuda"): "the same for CUDA",
+    ("warpsim.core.emit.native.snippets", "warpsim.core.emit.native.toolchain"): (
+        "programs without native code look for no compiler"
+    ),
+    ("warpsim.core.emit.build", "warpsim.core.emit.cuda.cuda"): "the same for CUDA",
     ("warpsim.core.ops.native", "<computed: _COMPILER>"): "native code called from Python; it stands on this module",
-    ("warpsim.core.emit.cuda_tools", "cuda.pathfinder"): "optional: CUDA alone needs it",
-    ("warpsim.core.emit.cuda_tools", "<computed: f'cuda.bindings.{name.lower()}'>"): "optional: CUDA alone needs them",
-    ("warpsim.core.emit.cuda_tools", "importlib.metadata"): "it takes 15 ms, and CUDA alone needs it",
+    ("warpsim.core.emit.cuda.tools", "cuda.pathfinder"): "optional: CUDA alone needs it",
+    ("warpsim.core.emit.cuda.tools", "<computed: f'cuda.bindings.{name.lower()}'>"): "optional: CUDA alone needs them",
+    ("warpsim.core.emit.cuda.tools", "importlib.metadata"): "it takes 15 ms, and CUDA alone needs it",
     ("warpsim.core.runtime.devices.cuda.driver", "cuda.bindings.driver"): "optional: machines with a GPU have it",
     ("warpsim.core.runtime.algorithms.cuda.compute", "cuda.compute"): "optional: large arrays on CUDA alone need it",
     ("warpsim.interop.rmm", "rmm"): "optional: who takes memory from RAPIDS has it",
@@ -210,7 +225,10 @@ def test_imports_stand_at_the_top(name):
 
 # How closely the folders of one place hang together: the most pairs of folders (or of verbs beside them) of which one
 # imports the other. More of them is a design that nobody keeps in mind.
-PAIRS = {"warpsim.core.runtime": 30, "warpsim.core.passes": 6, "warpsim.geometry": 8}
+PAIRS = {
+    "warpsim.core.frontend": 10, "warpsim.core.passes": 6, "warpsim.core.emit": 25, "warpsim.core.runtime": 30,
+    "warpsim.geometry": 8, "warpsim.interop": 12,
+}  # fmt: skip
 
 
 def part_of(folder: str, module: str) -> str | None:

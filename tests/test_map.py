@@ -14,7 +14,7 @@ import pytest
 
 import warpsim as wp
 from warpsim.core.compile import STAGES
-from warpsim.core.emit import native
+from warpsim.core.emit.native import native
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "warpsim"

@@ -26,8 +26,9 @@ import warpsim
 
 from . import gallery, notebook
 from .config import config
-from .core.emit import cuda_tools, nvjitlink, nvvm
 from .core.emit.cache import ObjectCache, default_directory
+from .core.emit.cuda import nvjitlink, nvvm
+from .core.emit.cuda import tools as cuda_tools
 from .core.runtime.devices.cuda import driver
 from .core.runtime.devices.processor import cores, processor
 from .core.runtime.launches import pool

@@ -18,12 +18,12 @@ from . import absent
 from .errors import MissingPackageError
 
 NAMES = {
-    "core.frontend.addresses": "address_of",
-    "core.frontend.derivatives": "grad",
-    "core.frontend.forms": "adjoint cast constant select static len=length print=print_",
-    "core.frontend.functions": "Function=Func func",
-    "core.frontend.gradients": "func_grad func_replay",
-    "core.frontend.native": "func_native",
+    "core.frontend.rules.addresses": "address_of",
+    "core.frontend.functions.derivatives": "grad",
+    "core.frontend.translate.forms": "adjoint cast constant select static len=length print=print_",
+    "core.frontend.functions.functions": "Function=Func func",
+    "core.frontend.functions.gradients": "func_grad func_replay",
+    "core.frontend.functions.native": "func_native",
     "core.lib.decompose": "eig3 qr3 svd2 svd3",
     "core.lib.dense": (
         "dense_chol dense_chol_batched dense_gemm dense_gemm_batched dense_solve dense_solve_batched dense_subs"
@@ -182,22 +182,22 @@ NAMES = {
 """What the modules below `warpsim` give: names, or `public=inner` where the module has another word for it."""
 
 FRAMEWORKS = {
-    "interop.torch": (
+    "interop.torch.arrays": (
         "from_torch to_torch device_from_torch device_to_torch dtype_from_torch dtype_to_torch stream_from_torch "
         "stream_to_torch"
     ),
-    "interop.torch_operator": "torch_op",
-    "interop.jax": (
+    "interop.torch.operator": "torch_op",
+    "interop.jax.arrays": (
         "from_jax to_jax device_from_jax device_to_jax dtype_from_jax dtype_to_jax get_jax_device"
     ),
     "interop.paddle": (
         "from_paddle to_paddle device_from_paddle device_to_paddle dtype_from_paddle dtype_to_paddle stream_from_paddle"
     ),
-    "interop.from_numba": "from_numba",
-    "interop.to_numba": "to_numba",
-    "interop.jax_frames": "register_ffi_callback",
-    "interop.jax_kernel": "clear_jax_callable_graph_cache jax_callable jax_kernel",
-    "interop.jax_modes": "JaxCallableGraphMode JaxModulePreloadMode",
+    "interop.numba.from_numba": "from_numba",
+    "interop.numba.to_numba": "to_numba",
+    "interop.jax.frames": "register_ffi_callback",
+    "interop.jax.kernel": "clear_jax_callable_graph_cache jax_callable jax_kernel",
+    "interop.jax.modes": "JaxCallableGraphMode JaxModulePreloadMode",
 }
 """The same of modules that import another framework; `from warpsim import *` leaves them out."""
 

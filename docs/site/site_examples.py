@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import warpsim as wp
-from warpsim.core.frontend.functions import Func
+from warpsim.core.frontend.functions.functions import Func
 from warpsim.core.ops.registry import Op
 from warpsim.core.types import scalars
 from warpsim.core.types.signatures import CompoundPattern, TypeVariable

@@ -14,7 +14,7 @@ from site_examples import example
 
 import warpsim as wp
 from warpsim import names
-from warpsim.core.frontend.functions import Func
+from warpsim.core.frontend.functions.functions import Func
 from warpsim.core.ops.documentation import gradient, legend, signature
 from warpsim.core.ops.registry import Op
 from warpsim.core.types.structs import StructType

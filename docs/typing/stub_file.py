@@ -13,7 +13,7 @@ from stub_functions import COMPOUND_NAMES, SCALAR_NAMES
 
 import warpsim as wp
 from warpsim import names
-from warpsim.core.frontend.functions import Func
+from warpsim.core.frontend.functions.functions import Func
 from warpsim.core.ops.registry import Op
 from warpsim.core.types.compounds import standard_names
 from warpsim.core.types.structs import Struct, StructType

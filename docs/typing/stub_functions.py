@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from warpsim.core.frontend.functions import Func
+from warpsim.core.frontend.functions.functions import Func
 from warpsim.core.ops.documentation import documentation
 from warpsim.core.ops.registry import Op
 from warpsim.core.types import compounds, scalars, structs

@@ -55,7 +55,7 @@ def refuse(*args, **options):
     raise AssertionError("compiled")
 native.assemble = pool.assemble = refuse
 main()
-loaded = {"numba", "warpsim.core.emit.cpu"} & sys.modules.keys()
+loaded = {"numba", "warpsim.core.emit.cpu.cpu"} & sys.modules.keys()
 assert not loaded, loaded
 """
 

@@ -17,9 +17,9 @@ from random_kernels import texts
 from random_typed_expressions import SIZE
 
 import warpsim as wp
-from warpsim.core.emit import native
-from warpsim.core.emit.cpu import CpuTarget
-from warpsim.core.emit.lanes import Lanes
+from warpsim.core.emit.cpu.cpu import CpuTarget
+from warpsim.core.emit.cpu.lanes import Lanes
+from warpsim.core.emit.native import native
 from warpsim.errors import NotDifferentiableError
 
 pytestmark = [pytest.mark.cpu(reason="lanes are those of the host"), pytest.mark.assembled_one_in(11)]

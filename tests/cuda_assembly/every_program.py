@@ -33,7 +33,7 @@ from device_run import on_gpu
 
 from warpsim.core import compile as compiler
 from warpsim.core.emit import build as builder
-from warpsim.core.emit import cuda_tools
+from warpsim.core.emit.cuda import tools
 from warpsim.core.emit.program import Program, cache_key
 from warpsim.core.emit.target import Options
 from warpsim.core.types.arrays import ArrayType
@@ -53,7 +53,7 @@ def configure(config: pytest.Config) -> None:
     if wanted == "off" or (wanted == "auto" and on_gpu(config)):  # there kernels run, which says more
         return
     nightly = config.getoption("--nightly")
-    missing = cuda_tools.missing()
+    missing = tools.missing()
     if missing and wanted == "required":
         raise pytest.UsageError(f"--assembly=required without {', '.join(missing)}: pip install 'warpsim[cuda]'")
     given = getattr(config, "workerinput", None)
@@ -182,7 +182,7 @@ def usual_options(program: Program) -> Options:
 
 def refusal(program: Program, options: Options, archs: tuple[tuple[int, int], ...]) -> str:
     """Why a program has no machine code; nothing where it has."""
-    from warpsim.core.emit import cuda  # noqa: PLC0415  (needs the packages of the extra `cuda`)
+    from warpsim.core.emit.cuda import cuda  # noqa: PLC0415  (needs the packages of the extra `cuda`)
 
     fn = program.fn
     try:

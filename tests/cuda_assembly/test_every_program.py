@@ -5,12 +5,12 @@ import samples
 from cuda_assembly.every_program import ARCHS, ONE_IN, Assembly, Report, usual_options
 
 import warpsim as wp
-from warpsim.core.emit import cuda_tools
+from warpsim.core.emit.cuda import tools
 from warpsim.core.emit.program import PRIMAL, Form
 
 pytestmark = [
     pytest.mark.cpu,
-    pytest.mark.skipif(bool(cuda_tools.missing()), reason=f"without {', '.join(cuda_tools.missing())}"),
+    pytest.mark.skipif(bool(tools.missing()), reason=f"without {', '.join(tools.missing())}"),
 ]
 
 ADJOINT = Form("adjoint", frozenset({"x", "y"}))
@@ -59,7 +59,7 @@ def test_a_kernel_and_its_adjoint_are_assembled_once_however_often_they_are_made
 
 
 def test_each_capability_gets_machine_code_of_its_own(watch):
-    from warpsim.core.emit import cuda  # noqa: PLC0415  (needs the packages of the extra `cuda`)
+    from warpsim.core.emit.cuda import cuda  # noqa: PLC0415  (needs the packages of the extra `cuda`)
 
     program = make(fresh_kernel())
     codes = cuda.machine_codes(program.fn, program.ndim, usual_options(program), program.plan, ARCHS)
@@ -94,7 +94,7 @@ def test_a_run_that_is_not_nightly_takes_all_kernels_of_the_library_and_some_of_
 
 @pytest.mark.parametrize("refused", ["NVVM", "the assembler"])
 def test_what_nvvm_or_the_assembler_refuses_fails_the_test(watch, monkeypatch, refused):
-    from warpsim.core.emit import cuda, nvvm  # noqa: PLC0415  (needs the packages of the extra `cuda`)
+    from warpsim.core.emit.cuda import cuda, nvvm  # noqa: PLC0415  (needs the packages of the extra `cuda`)
 
     translated, ptx = cuda.translated, nvvm.ptx
     if refused == "NVVM":

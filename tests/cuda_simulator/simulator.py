@@ -115,9 +115,10 @@ def build_cuda(program: Any, options: Any, arch: tuple[int, int]) -> Any:
 def machine_code(fn: Any, ndim: int, options: Any, plan: Any, arch: tuple[int, int], lineinfo: bool = False) -> Any:
     """`emit.cuda.machine_code` for the simulated driver."""
     emulator = _emulator()
-    from warpsim.core.emit import layout, linker, native, snippets  # noqa: PLC0415  (see `start`)
-    from warpsim.core.emit.cuda_code import CudaCode  # noqa: PLC0415
-    from warpsim.core.emit.cuda_target import CudaTarget  # noqa: PLC0415
+    from warpsim.core.emit import layout  # noqa: PLC0415  (see `start`)
+    from warpsim.core.emit.cuda.code import CudaCode  # noqa: PLC0415
+    from warpsim.core.emit.cuda.target import CudaTarget  # noqa: PLC0415
+    from warpsim.core.emit.native import linker, native, snippets  # noqa: PLC0415  (see `start`)
 
     target = CudaTarget(fn, ndim, options, plan)
     types = tuple(p.type for p in fn.params)

@@ -3,12 +3,12 @@
 import pytest
 
 import warpsim as wp
-from warpsim.core.emit import cuda, cuda_tools
+from warpsim.core.emit.cuda import cuda, tools
 from warpsim.core.emit.target import Options
 from warpsim.geometry.marching_cubes import marching_cubes
 from warpsim.geometry.volume import from_mesh as mesh_to_volume
 
-pytestmark = pytest.mark.skipif(bool(cuda_tools.missing()), reason=f"without {', '.join(cuda_tools.missing())}")
+pytestmark = pytest.mark.skipif(bool(tools.missing()), reason=f"without {', '.join(tools.missing())}")
 
 KERNELS = [x for module in (marching_cubes, mesh_to_volume) for x in vars(module).values() if isinstance(x, wp.Kernel)]
 

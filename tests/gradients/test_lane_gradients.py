@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from random_programs import programs
 
 import warpsim as wp
-from warpsim.core.emit.lanes import Lanes
+from warpsim.core.emit.cpu.lanes import Lanes
 from warpsim.core.passes.analysis import large_compounds
 from warpsim.core.passes.reverse import checkpoints
 from warpsim.errors import NotDifferentiableError

@@ -101,6 +101,6 @@ def test_a_hundred_thousand_conversions_take_no_memory(times=100_000):
 
 def test_an_older_jax_is_refused(monkeypatch):
     monkeypatch.setattr(jax, "__version__", "0.4.38")
-    source = importlib.util.find_spec("warpsim.interop.jax")
+    source = importlib.util.find_spec("warpsim.interop.jax.arrays")
     with pytest.raises(wp.errors.MissingPackageError, match=r"JAX 0.4.38 is installed[\s\S]*0.7 or newer[\s\S]*pip"):
         source.loader.exec_module(importlib.util.module_from_spec(source))

@@ -14,7 +14,7 @@ import warpsim as wp
 
 jax = pytest.importorskip("jax", reason="JAX is not installed")
 check_grads = pytest.importorskip("jax.test_util").check_grads
-jax_plans = pytest.importorskip("warpsim.interop.jax_plans")
+jax_plans = pytest.importorskip("warpsim.interop.jax.plans")
 jnp = jax.numpy
 
 pytestmark = pytest.mark.cpu(reason="JAX on the CPU")

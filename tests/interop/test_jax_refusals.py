@@ -9,8 +9,8 @@ from operator_kernels import Pair, number_last, pairs
 import warpsim as wp
 
 jax = pytest.importorskip("jax", reason="JAX is not installed")
-interop = pytest.importorskip("warpsim.interop.jax")
-jax_plans = pytest.importorskip("warpsim.interop.jax_plans")
+interop = pytest.importorskip("warpsim.interop.jax.arrays")
+jax_plans = pytest.importorskip("warpsim.interop.jax.plans")
 jnp = jax.numpy
 pytestmark = pytest.mark.cpu(reason="JAX on the CPU")
 

@@ -8,7 +8,7 @@ import pytest
 import warpsim as wp
 
 numba = pytest.importorskip("numba", reason="Numba is not installed")
-from_numba = pytest.importorskip("warpsim.interop.from_numba")
+from_numba = pytest.importorskip("warpsim.interop.numba.from_numba")
 pytestmark = [
     pytest.mark.cpu(reason="machine code of Numba on the CPU"), pytest.mark.not_for_cuda("is machine code of the CPU"),
 ]  # fmt: skip

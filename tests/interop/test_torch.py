@@ -266,7 +266,7 @@ def test_a_hundred_thousand_conversions_take_no_memory():
 
 def test_an_older_torch_is_refused(monkeypatch):
     monkeypatch.setattr(torch, "__version__", "2.1.0+cpu")
-    source = importlib.util.find_spec("warpsim.interop.torch")
+    source = importlib.util.find_spec("warpsim.interop.torch.arrays")
     with pytest.raises(wp.errors.MissingPackageError, match=r"PyTorch 2.1.0\+cpu is installed[\s\S]*2.6 or newer"):
         source.loader.exec_module(importlib.util.module_from_spec(source))
 

@@ -27,8 +27,8 @@ from ..errors import NotDifferentiableError
 from .emit.build import compiling
 from .emit.program import Form, Program
 from .frontend.function import function_results, kernel_function, thread_rank
-from .frontend.source import Source, typed_text
-from .frontend.translator import shallow_enough
+from .frontend.source.source import Source, typed_text
+from .frontend.translate.translator import shallow_enough
 from .ir.dump import show, step
 from .ir.nodes import Call, Function, walk
 from .passes.analysis.atomics import analyse

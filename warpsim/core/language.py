@@ -5,9 +5,9 @@
 Users write `import warpsim as wp` instead, and see the same objects under the public names.
 """
 
-from .frontend.forms import adjoint, static
-from .frontend.functions import func
-from .frontend.gradients import func_grad, func_replay
+from .frontend.translate.forms import adjoint, static
+from .frontend.functions.functions import func
+from .frontend.functions.gradients import func_grad, func_replay
 from .ops import *
 from .runtime.algorithms.primitives import array_scan, radix_sort_pairs, runlength_encode
 from .runtime.arrays.annotations import array2d, array3d, array4d

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.frontend.source import Source, evaluated_annotations
+from ..core.frontend.source.source import Source, evaluated_annotations
 from ..core.language import Kernel
 from ..core.types import compounds, scalars, structs
 from ..core.types.arrays import MAX_NDIM, ArrayType, type_name

@@ -2,7 +2,7 @@
 
 import pytest
 
-from warpsim.core.emit import toolchain
+from warpsim.core.emit.native import toolchain
 from warpsim.errors import NoCompilerError
 
 try:

@@ -6,7 +6,7 @@ import pytest
 from cuda_corpus import CORPUS
 from object_formats import PLATFORMS, platform, refusal
 
-from warpsim.core.emit import native
+from warpsim.core.emit.native import native
 from warpsim.core.emit.program import PRIMAL, Form
 from warpsim.core.emit.target import Options
 from warpsim.core.runtime.launches import pool_code

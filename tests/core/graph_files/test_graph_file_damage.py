@@ -14,8 +14,8 @@ import pytest
 from graph_file_cases import axpy, combine, numbers, value_of
 
 import warpsim as wp
-from warpsim.core.emit import cuda_code
 from warpsim.core.emit import layout as emitted
+from warpsim.core.emit.cuda import code as cuda_code
 from warpsim.core.graph_files import layout
 from warpsim.core.runtime.launches import failed_checks, pool
 from warpsim.core.types import handles

@@ -11,7 +11,7 @@ from graph_file_cases import numbers, value_of
 from graph_file_structures import neighbours
 
 import warpsim as wp
-from warpsim.core.emit import toolchain
+from warpsim.core.emit.native import toolchain
 from warpsim.errors import (
     ArgumentTypeError,
     GraphFileError,

@@ -13,10 +13,10 @@ import numpy as np
 from row_cases import Case
 
 from warpsim.core.emit import build as builder
-from warpsim.core.emit import cpu
+from warpsim.core.emit.cpu import cpu
 from warpsim.core.emit.layout import HEADER_WORDS
-from warpsim.core.emit.linker import NativeObject
-from warpsim.core.emit.native import assemble
+from warpsim.core.emit.native.linker import NativeObject
+from warpsim.core.emit.native.native import assemble
 from warpsim.core.emit.program import Program
 from warpsim.core.emit.target import Options
 from warpsim.core.ir.builder import Builder

@@ -296,7 +296,7 @@ def test_an_array_is_none_where_it_lies_at_no_address(device):
 
     found = np.ones(2, np.bool_)
     run(kernel([array_type(float64), array_type(bool_)], body), [np.zeros(2), found], 2, device)
-    assert not found.any()  # None itself is what launches pass, see tests/core/frontend/test_none.py
+    assert not found.any()  # None itself is what launches pass, see tests/core/frontend/rules/test_none.py
 
 
 def test_an_array_without_gradient_says_so():

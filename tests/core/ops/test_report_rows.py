@@ -9,9 +9,9 @@ from memory_kernels import host_array, kernel, run
 from row_devices import KERNEL, argument_block, descriptor
 
 import warpsim as wp
-from warpsim.core.emit import cpu
+from warpsim.core.emit.cpu import cpu
 from warpsim.core.emit.layout import HEADER_WORDS, WORD
-from warpsim.core.emit.linker import NativeObject
+from warpsim.core.emit.native.linker import NativeObject
 from warpsim.core.emit.target import Options
 from warpsim.core.ir.builder import Builder, active_builder
 from warpsim.core.ir.interpret import Interpreter

@@ -3,7 +3,7 @@
 import pytest
 
 import warpsim as wp
-from warpsim.core.emit import cuda, cuda_tools
+from warpsim.core.emit.cuda import cuda, tools
 from warpsim.core.emit.target import Options
 from warpsim.geometry.bvh import assemble as bvh_assemble
 from warpsim.geometry.bvh import build as bvh_build
@@ -19,7 +19,7 @@ from warpsim.geometry.bvh.query import (
     bvh_query_sphere,
 )  # fmt: skip
 
-pytestmark = pytest.mark.skipif(bool(cuda_tools.missing()), reason=f"without {', '.join(cuda_tools.missing())}")
+pytestmark = pytest.mark.skipif(bool(tools.missing()), reason=f"without {', '.join(tools.missing())}")
 
 
 @wp.kernel

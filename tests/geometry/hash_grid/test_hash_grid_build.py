@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import warpsim as wp
-from warpsim.core.emit import cuda, cuda_tools
+from warpsim.core.emit.cuda import cuda, tools
 from warpsim.core.emit.target import Options
 from warpsim.core.runtime.launches.pool import get_pool
 from warpsim.geometry.hash_grid import buckets as hash_grid_buckets
@@ -177,8 +177,8 @@ def candidates(grid: wp.uint64, x: wp.array(dtype=wp.vec3), out: wp.array(dtype=
 
 
 def test_builds_and_queries_become_ptx(monkeypatch):
-    if cuda_tools.missing():
-        pytest.skip(f"without {', '.join(cuda_tools.missing())}")
+    if tools.missing():
+        pytest.skip(f"without {', '.join(tools.missing())}")
     launched = []
     for module in (hash_grid_buckets, hash_grid_sort):
         monkeypatch.setattr(module, "launch", lambda kernel, dim, args, **_: launched.append((kernel, args)))

@@ -5,10 +5,10 @@ import re
 import pytest
 
 import warpsim as wp
-from warpsim.core.emit import cuda, cuda_tools
+from warpsim.core.emit.cuda import cuda, tools
 from warpsim.core.emit.target import Options
 
-pytestmark = pytest.mark.skipif(bool(cuda_tools.missing()), reason=f"without {', '.join(cuda_tools.missing())}")
+pytestmark = pytest.mark.skipif(bool(tools.missing()), reason=f"without {', '.join(tools.missing())}")
 
 
 @wp.kernel

@@ -5,7 +5,7 @@ import pytest
 from mesh_cases import CUBE, CUBE_FACES, mesh_of, sphere
 
 import warpsim as wp
-from warpsim.core.emit import cuda, cuda_tools
+from warpsim.core.emit.cuda import cuda, tools
 from warpsim.core.emit.target import Options
 from warpsim.errors import ArrayError, LaunchError, MeshError
 from warpsim.geometry import (
@@ -300,7 +300,7 @@ def test_captures_are_refused():
             call([mesh], still()[None], 0.5)
 
 
-@pytest.mark.skipif(bool(cuda_tools.missing()), reason=f"without {', '.join(cuda_tools.missing())}")
+@pytest.mark.skipif(bool(tools.missing()), reason=f"without {', '.join(tools.missing())}")
 def test_kernels_assemble_for_cuda():
     made = swept_volume._fill.program(tuple(swept_volume._fill.patterns.values()))
     artefact = cuda.emit(made.fn, made.ndim, Options(), made.plan)

@@ -7,7 +7,7 @@ import pytest
 from texture_oracle import BORDER, CLAMP, CLOSEST, LINEAR, MIRROR, WRAP, Oracle
 
 import warpsim as wp
-from warpsim.core.emit import cuda, cuda_tools
+from warpsim.core.emit.cuda import cuda, tools
 from warpsim.core.emit.program import PRIMAL, Form
 from warpsim.core.emit.target import Options
 
@@ -430,7 +430,7 @@ def test_a_graph_fills_a_texture_anew_at_every_launch_with_checks_on(monkeypatch
             u.numpy()[:, :2], lod.numpy()).ravel(), atol=1e-5)  # fmt: skip
 
 
-@pytest.mark.skipif(bool(cuda_tools.missing()), reason=f"without {', '.join(cuda_tools.missing())}")
+@pytest.mark.skipif(bool(tools.missing()), reason=f"without {', '.join(tools.missing())}")
 @pytest.mark.parametrize("dimensions", TYPES)
 def test_kernels_and_adjoints_assemble_for_cuda(dimensions):
     kernel = KERNELS[dimensions, 4]

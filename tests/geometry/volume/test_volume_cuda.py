@@ -3,14 +3,14 @@
 import pytest
 
 import warpsim as wp
-from warpsim.core.emit import cuda, cuda_tools
+from warpsim.core.emit.cuda import cuda, tools
 from warpsim.core.emit.program import PRIMAL, Form
 from warpsim.core.emit.target import Options
 from warpsim.geometry.nanovdb.read import VolumeData
 from warpsim.geometry.volume.directory import fill_directory
 from warpsim.geometry.volume.sample import sampled
 
-pytestmark = pytest.mark.skipif(bool(cuda_tools.missing()), reason=f"without {', '.join(cuda_tools.missing())}")
+pytestmark = pytest.mark.skipif(bool(tools.missing()), reason=f"without {', '.join(tools.missing())}")
 
 Floats = wp.array(dtype=float)
 Points = wp.array(dtype=wp.vec3)

@@ -16,22 +16,23 @@ from typing import TYPE_CHECKING, Any
 
 from ...config import config
 from ...errors import Location
-from ..frontend.translator import shallow_enough
+from ..frontend.translate.translator import shallow_enough
 from ..ir.dump import is_dumped, show
 from ..types.handles import ROWS, TABLE_NAME
-from . import cuda_tools, snippets, stacks
 from .cache import object_cache
-from .cpp import cpp_source
-from .cuda_code import KERNEL, CudaCode
-from .linker import NativeObject
-from .native import host_signature
+from .cuda import tools as cuda_tools
+from .cuda.code import KERNEL, CudaCode
+from .native import snippets, stacks
+from .native.cpp import cpp_source
+from .native.linker import NativeObject
+from .native.native import host_signature
 from .program import Program, cache_key
 from .target import Options, Site
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
 
-    from .cpu import Artefact
+    from .cpu.cpu import Artefact
 
 log = logging.getLogger("warpsim")
 
@@ -148,7 +149,7 @@ def translate(program: Program, options: Options) -> Artefact:
     for prepare in ON_COLD_START:
         prepare()
     # The emitter is needed on a cache miss only; a warm start never loads it.
-    emitter = importlib.import_module("warpsim.core.emit.cpu")
+    emitter = importlib.import_module("warpsim.core.emit.cpu.cpu")
     artefact: Artefact = emitter.emit(program.fn, program.ndim, options, program.plan)
     show("llvm", program.fn.name, lambda: artefact.llvm)
     return artefact
@@ -164,7 +165,7 @@ def object_code(name: str, artefact: Artefact) -> bytes:
 
 def compile_cuda(program: Program, options: Options, arch: tuple[int, int]) -> bytes:
     """Run the CUDA back end; the result holds the places of checks, facts for launches, and the cubin."""
-    emitter = importlib.import_module("warpsim.core.emit.cuda")
+    emitter = importlib.import_module("warpsim.core.emit.cuda.cuda")
     show("llvm", program.fn.name, lambda: emitter.translated(program.fn, program.ndim, options, program.plan)[1])
     artefact = emitter.machine_code(program.fn, program.ndim, options, program.plan, arch, lineinfo=options.lineinfo)
     if config.verbose:

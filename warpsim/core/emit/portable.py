@@ -11,11 +11,11 @@ from functools import partial
 from typing import Any
 
 from ...errors import CompilerError
-from ..frontend.translator import shallow_enough
-from . import snippets
+from ..frontend.translate.translator import shallow_enough
 from .build import Compiled, cached, compile_native, compiling, linked, pack, site_of, site_words, unpack
-from .cuda_code import CudaCode
-from .native import host_signature
+from .cuda.code import CudaCode
+from .native import snippets
+from .native.native import host_signature
 from .program import Program, cache_key
 from .target import Options
 

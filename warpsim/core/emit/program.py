@@ -16,8 +16,8 @@ from ..passes.reverse.primal_reads import ExtraParam
 from ..passes.simplify.handle_params import HandleParam
 from ..types.arrays import ArrayType, type_name
 from ..types.structs import is_struct
-from . import snippets
 from .fingerprint import fingerprint
+from .native import snippets
 from .target import Options
 
 

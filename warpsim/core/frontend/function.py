@@ -7,13 +7,13 @@ from typing import Any
 from ...errors import KernelTypeError
 from ..ir.builder import Builder
 from ..ir.nodes import Call, Function, Region, Value, walk
-from . import calls, loops, operators, statements  # noqa: F401 - with `parts` and what they build on, they enter all rules
-from .bodies import run_body, typed_result
-from .functions import parameters
-from .missing_values import with_zeros
-from .scope import Scope
-from .source import Source
-from .translator import Translator
+from .functions.functions import parameters
+from .rules import calls, loops, operators, statements  # noqa: F401 - with `parts` and more, they enter all rules
+from .source.source import Source
+from .translate.bodies import run_body, typed_result
+from .translate.missing_values import with_zeros
+from .translate.scope import Scope
+from .translate.translator import Translator
 
 
 def kernel_function(source: Source, patterns: dict[str, Any], types: list[Any]) -> Function:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..frontend.forms import cast
+from ..frontend.translate.forms import cast
 from ..language import bit_count, float32, float64, func, int32, max, min, uint32, uint64
 
 

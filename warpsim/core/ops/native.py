@@ -41,7 +41,7 @@ WORD = 8
 _BYTES, _I64 = ll.IntType(8).as_pointer(), ll.IntType(64)
 _HAS_NO_FLOATS = "its arguments and results hold no floats"
 
-_COMPILER = "warpsim.core.emit.snippets"  # it stands on this module
+_COMPILER = "warpsim.core.emit.native.snippets"  # it stands on this module
 
 
 def compiler() -> Any:

@@ -38,8 +38,8 @@ from ...errors import (
     user_frames,
 )
 from .. import compile as compiler
-from ..frontend.functions import Func
-from ..frontend.source import Source
+from ..frontend.functions.functions import Func
+from ..frontend.source.source import Source
 from ..ops import tid
 from ..types import compounds, scalars, structs
 from ..types.arrays import MAX_NDIM, array_type, type_name

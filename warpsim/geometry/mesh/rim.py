@@ -12,7 +12,7 @@ corner if each edge that begins there is. That is independent of how faces are t
 from __future__ import annotations
 
 from ...core.language import float64, func, int32, mask_at_most, mat33, min, struct, vec3, vec3i, where
-from ...core.frontend.forms import cast
+from ...core.frontend.translate.forms import cast
 from ...core.lib.intersect import edge_side
 from ..bvh.boxes import box_distances_sq
 from ..bvh.nodes import leaf_count, leaf_first

@@ -14,7 +14,7 @@ from kernel_text import module
 from pass_runs import lowered
 
 import warpsim as wp
-from warpsim.core.emit.cpu import CpuTarget
+from warpsim.core.emit.cpu.cpu import CpuTarget
 from warpsim.core.emit.target import Options
 from warpsim.core.passes.analysis.atomics import analyse
 from warpsim.core.passes.analysis.splitting import affine_indices, row_tests

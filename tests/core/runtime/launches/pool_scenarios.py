@@ -15,8 +15,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from warpsim.core.emit.linker import NativeObject
-from warpsim.core.emit.native import assemble
+from warpsim.core.emit.native.linker import NativeObject
+from warpsim.core.emit.native.native import assemble
 from warpsim.core.runtime.launches import pool_code
 from warpsim.core.runtime.launches.pool import COMMAND, KERNEL_PROTOTYPE, SHARED_LAUNCH, get_pool
 

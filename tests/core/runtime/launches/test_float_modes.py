@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import warpsim as wp
-from warpsim.core.emit import float_mode
-from warpsim.core.emit.linker import NativeObject
-from warpsim.core.emit.native import assemble
+from warpsim.core.emit.cpu import float_mode
+from warpsim.core.emit.native.linker import NativeObject
+from warpsim.core.emit.native.native import assemble
 from warpsim.core.runtime.launches import pool as pool_module
 from warpsim.core.runtime.launches.pool import get_pool
 from warpsim.errors import KernelAssertionError

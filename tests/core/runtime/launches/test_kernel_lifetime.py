@@ -15,7 +15,7 @@ import pytest
 
 import warpsim as wp
 from warpsim.core.emit import build as builder
-from warpsim.core.emit import code_memory, linker
+from warpsim.core.emit.native import code_memory, linker
 from warpsim.core.runtime.launches.pool import get_pool
 from warpsim.errors import DeviceMemoryError, KernelError
 

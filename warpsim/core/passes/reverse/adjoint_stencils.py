@@ -35,7 +35,7 @@ from ..simplify.dce import dce
 from .cotangents import accumulated
 from .primal_reads import ExtraParam, thread_index
 
-_LARGEST = 1000  # nodes of the gathering kernel: LLVM vectorises no more, see emit/cpu
+_LARGEST = 1000  # nodes of the gathering kernel: LLVM vectorises no more, see emit/cpu/cpu
 
 _TESTS = {"eq", "ne", "lt", "le", "gt", "ge", "unot", "bit_and", "bit_or", "add", "sub", "shape"}
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ....errors import ArrayError, shown
-from ...frontend.functions import func
+from ...frontend.functions.functions import func
 from ...types.scalars import int32
 from ..arrays.array import array
 from ..launch import launch

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ....errors import ArrayError
-from ...frontend.functions import func
+from ...frontend.functions.functions import func
 from ...ops import where
 from ...types import signatures, structs
 from ...types.arrays import array_type

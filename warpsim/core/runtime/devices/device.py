@@ -20,7 +20,8 @@ import numpy as np
 
 from ....errors import DeviceError, instance
 from ...emit import build as builder
-from ...emit import native, portable
+from ...emit import portable
+from ...emit.native import native
 from ...emit.program import Program
 from ...emit.target import Options
 from .allotted import Allocator, DefaultAllocator, buffer_from

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ....errors import ArgumentCountError, ArgumentTypeError, counted
-from ...frontend.overloads import Static, operand_pattern_type
-from ...frontend.scope import describe
+from ...frontend.functions.overloads import Static, operand_pattern_type
+from ...frontend.translate.scope import describe
 from ...types import scalars
 from ...types.arrays import ArrayType, array_type, type_name
 from ...types.signatures import Weak, is_generic, match, match_weak, resolve

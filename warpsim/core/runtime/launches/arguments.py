@@ -25,7 +25,7 @@ from ....errors import (
     shown,
 )  # fmt: skip
 from ...emit.layout import WORD
-from ...frontend.overloads import operand_pattern_type
+from ...frontend.functions.overloads import operand_pattern_type
 from ...ir.nodes import Function
 from ...ops.handles import open_handle
 from ...ops.host_memory import ABSENT

@@ -6,7 +6,7 @@ copies (see `private_sums`), so results do not depend on scheduling.
 
 from __future__ import annotations
 
-from ...emit.cuda_code import KERNEL
+from ...emit.cuda.code import KERNEL
 from . import pool, private_sums
 from .launcher import LaunchCall, Launcher
 from .ways import InChunks, InOrder, Way

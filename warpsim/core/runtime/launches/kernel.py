@@ -21,10 +21,10 @@ from ... import compile as compiler
 from ...emit import build as builder
 from ...emit.program import PRIMAL, Form, Program
 from ...emit.target import Options
-from ...frontend import texts
-from ...frontend.by_name import ByName
-from ...frontend.functions import called_by, redefinitions
-from ...frontend.source import Source, evaluated_annotations, kernel_parameters
+from ...frontend.functions.functions import called_by, redefinitions
+from ...frontend.source import texts
+from ...frontend.source.by_name import ByName
+from ...frontend.source.source import Source, evaluated_annotations, kernel_parameters
 from ...ir.nodes import Function
 from ...ir.printer import print_function
 from ...types import scalars, structs

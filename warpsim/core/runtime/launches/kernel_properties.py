@@ -8,7 +8,7 @@ from typing import Any
 
 from ....errors import ArgumentTypeError, DeviceError
 from ...emit.fingerprint import fingerprint
-from ...emit.native import host_signature
+from ...emit.native.native import host_signature
 from ..devices.device import get_device
 from .kernel import Kernel
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from ....config import config
 from ....errors import KernelError, KernelErrors, LaunchError, instance, user_frames
 from ...emit.build import threads_for
-from ...frontend.functions import Func
-from ...frontend.gradients import FORGET
-from ...frontend.reached import meanings
+from ...frontend.functions.functions import Func
+from ...frontend.functions.gradients import FORGET
+from ...frontend.functions.reached import meanings
 from ...types.structs import StructType
 from ..devices.device import get_device
 from .dimensions import threads_of_block

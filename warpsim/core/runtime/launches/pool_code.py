@@ -18,10 +18,10 @@ from pathlib import Path
 
 from ....config import config
 from ....errors import CompilerError
-from ...emit import float_mode
-from ...emit.linker import NativeObject
-from ...emit.own_code import assembled
-from ...emit.stacks import with_compiler_room
+from ...emit.cpu import float_mode
+from ...emit.native.linker import NativeObject
+from ...emit.native.own_code import assembled
+from ...emit.native.stacks import with_compiler_room
 
 HAS_THREADS = os.name == "posix"
 """Whether there are workers. Nobody has tried another system than POSIX: launches are serial there."""

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from .....errors import ArrayError
-from ....emit.linker import NativeObject
-from ....emit.native import assemble
+from ....emit.native.linker import NativeObject
+from ....emit.native.native import assemble
 from ....types import scalars
 
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13

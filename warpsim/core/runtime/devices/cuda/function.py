@@ -13,8 +13,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .....errors import LaunchError
-from ....emit.cuda_code import KERNEL, CudaCode
-from ....emit.lifetime import Owned
+from ....emit.cuda.code import KERNEL, CudaCode
+from ....emit.native.lifetime import Owned
 from . import driver
 from .driver import call, ended
 

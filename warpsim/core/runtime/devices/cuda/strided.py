@@ -17,7 +17,7 @@ from typing import Any
 from .... import compile as compiler
 from ....emit.layout import header
 from ....emit.target import Options
-from ....frontend.source import Source
+from ....frontend.source.source import Source
 from ....ops import tid
 from ....types.arrays import array_type
 from ....types.extents import MAX_EXTENT

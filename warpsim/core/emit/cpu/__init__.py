@@ -1,0 +1,1 @@
+"""Kernels for CPUs: the loop over threads, lanes of vectors, maths."""

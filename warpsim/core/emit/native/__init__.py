@@ -1,0 +1,1 @@
+"""LLVM and C++ on this machine: object code, linking, native text, stacks."""

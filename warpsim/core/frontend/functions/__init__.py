@@ -1,0 +1,1 @@
+"""Functions that kernels call, and derivatives of one's own for them."""

@@ -1,0 +1,1 @@
+"""What each construct of the language becomes: one rule by kind of syntax node."""

@@ -1,0 +1,163 @@
+"""Slices of arrays in kernels: `a[1:n]`, `a[i, ::2]` are views that a function or an index can be applied to.
+
+A slice is no value of the program: it keeps the array and, for each axis, an index or where its elements start, how far
+apart they are and how many there are. An element of it is an element of the array, so whatever is known of elements of
+arrays holds for it: checks, atomics, gradients. As in Python, bounds outside the array are moved to its ends and
+negative ones count from there.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import Any
+
+from ....errors import KernelTypeError, KernelValueError, counted
+from ...ir.nodes import Constant, Value
+from ...ops import memory
+from ...ops.debug import assert_
+from ...ops.registry import TABLE
+from ...types import scalars
+from ...types.arrays import MAX_NDIM, ArrayType, array_type
+from ..translate.conversions import converted_scalar
+from ..translate.scope import typed
+from ..translate.translator import Translator
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Which positions of an axis a slice takes: `start + k * step` for k below `length`."""
+
+    start: Value
+    step: Value
+    length: Value
+
+
+@dataclass(frozen=True, eq=False)
+class ArraySlice:
+    """A view of an array; `places` holds for each axis an index, or the positions that are left to choose from."""
+
+    array: Value
+    places: tuple[Value | Axis, ...]
+
+    @property
+    def axes(self) -> list[Axis]:
+        return [p for p in self.places if isinstance(p, Axis)]
+
+    @property
+    def view_type(self) -> ArrayType:
+        """The type of an array with its elements and rank."""
+        return array_type(self.array.type.dtype, len(self.axes), self.array.type.indexed)
+
+    @property
+    def __name__(self) -> str:
+        return f"a slice of {self.array.type}"
+
+
+def sliced_array(tr: Translator, base: Value | ArraySlice, indices: list[Any]) -> ArraySlice:
+    """The slice at indices and slices along the leading axes of an array, or of a slice."""
+    places: list[Value | Axis] = list(base.places if isinstance(base, ArraySlice) else whole(tr, base))
+    free = [k for k, p in enumerate(places) if isinstance(p, Axis)]
+    if len(indices) > len(free):
+        raise KernelTypeError(f"{counted(len(indices), 'index')} and slices for {counted(len(free), 'dimension')}")
+    for k, index in zip(free, indices, strict=False):
+        axis = places[k]
+        assert isinstance(axis, Axis)
+        places[k] = part_of(tr, axis, index) if isinstance(index, ast.Slice) else position(tr, axis, index)
+    return ArraySlice(base.array if isinstance(base, ArraySlice) else base, tuple(places))
+
+
+def whole(tr: Translator, array: Value) -> list[Axis]:
+    """All positions of every axis of an array."""
+    extents = (tr.emit(memory.shape, array, axis=k) for k in range(array.type.ndim))
+    return [Axis(typed(0), typed(1), extent) for extent in extents]
+
+
+def element_indices(tr: Translator, view: ArraySlice, indices: list[Any]) -> list[Value]:
+    """The indices of an element of the array, from those of the slice along all of its axes."""
+    rest = iter(indices)
+    return [position(tr, p, next(rest)) if isinstance(p, Axis) else p for p in view.places]
+
+
+def position(tr: Translator, axis: Axis, index: Any) -> Value:
+    """Where element `index` of an axis lies in the array; negative ones count from the end of the slice."""
+    at = _int32(tr, index)
+    if isinstance(at, Constant):
+        at = tr.emit(TABLE["add"], axis.length, at) if int(at.value) < 0 else at
+    else:
+        below = tr.emit(TABLE["lt"], at, 0)
+        at = tr.emit(TABLE["where"], below, tr.emit(TABLE["add"], at, axis.length), at)
+    index_in_array: Value = tr.emit(TABLE["add"], axis.start, tr.emit(TABLE["mul"], at, axis.step))
+    return index_in_array
+
+
+def part_of(tr: Translator, axis: Axis, node: ast.Slice) -> Axis:
+    """The positions that a slice leaves of an axis."""
+    bounds = (node.lower, node.upper, node.step)
+    lower, upper, step = (None if p is None else _int32(tr, tr.translate(p)) for p in bounds)
+    step = typed(1) if step is None else step
+    if isinstance(step, Constant) and int(step.value) == 0:
+        raise KernelValueError("slice step cannot be zero")
+    if not isinstance(step, Constant):
+        tr.emit(assert_, tr.emit(TABLE["ne"], step, 0), message="slice step cannot be zero")
+    n = axis.length
+    forwards = int(step.value) > 0 if isinstance(step, Constant) else tr.emit(TABLE["gt"], step, 0)
+    least = _either(tr, forwards, typed(0), typed(-1))
+    most = _either(tr, forwards, n, tr.emit(TABLE["sub"], n, 1))
+    start = _either(tr, forwards, least, most) if lower is None else _limited(tr, lower, n, least, most)
+    stop = _either(tr, forwards, most, least) if upper is None else _limited(tr, upper, n, least, most)
+    # The distance over the step, rounded up.
+    size = tr.emit(TABLE["neg"], tr.emit(TABLE["floordiv"], tr.emit(TABLE["sub"], start, stop), step))
+    first = tr.emit(TABLE["add"], axis.start, tr.emit(TABLE["mul"], start, axis.step))
+    return Axis(first, tr.emit(TABLE["mul"], axis.step, step), tr.emit(TABLE["max"], size, 0))
+
+
+class Shape(tuple[Value, ...]):
+    """The extents of an array or a slice; dimensions up to the fourth that it does not have are 0."""
+
+    def __getitem__(self, index: Any) -> Any:
+        return 0 if isinstance(index, int) and len(self) <= index < MAX_NDIM else super().__getitem__(index)
+
+
+def extents(view: ArraySlice) -> Shape:
+    """The shape of a slice."""
+    return Shape(axis.length for axis in view.axes)
+
+
+def slice_attribute(tr: Translator, view: ArraySlice, name: str) -> Any:
+    """`shape`, `size`, `ndim` and `dtype` of a slice."""
+    if name == "shape":
+        return extents(view)
+    if name == "size":
+        total = typed(1)
+        for extent in extents(view):
+            total = tr.emit(TABLE["mul"], total, extent)
+        return total
+    if name in ("ndim", "dtype"):
+        return getattr(view.view_type, name)
+    raise KernelTypeError(f"{view.__name__} has no attribute {name!r}", expected="shape, size, ndim, dtype")
+
+
+def _limited(tr: Translator, bound: Value, n: Value, least: Value, most: Value) -> Value:
+    """A bound of a slice within the axis: negative ones count from its end."""
+    from_end = tr.emit(TABLE["max"], tr.emit(TABLE["add"], bound, n), least)
+    if isinstance(bound, Constant):
+        limit: Value = from_end if int(bound.value) < 0 else tr.emit(TABLE["min"], bound, most)
+        return limit
+    below = tr.emit(TABLE["lt"], bound, 0)
+    chosen: Value = tr.emit(TABLE["where"], below, from_end, tr.emit(TABLE["min"], bound, most))
+    return chosen
+
+
+def _either(tr: Translator, condition: Any, yes: Value, no: Value) -> Value:
+    if isinstance(condition, bool):
+        return yes if condition else no
+    chosen: Value = tr.emit(TABLE["where"], condition, yes, no)
+    return chosen
+
+
+def _int32(tr: Translator, index: Any) -> Value:
+    t = index.type if isinstance(index, Value) else type(index)
+    if t is not int and not scalars.is_integer(t):
+        raise KernelTypeError(f"an index or bound of a slice of an array is {t.__name__}", expected="an integer")
+    return typed(converted_scalar(tr, index, scalars.int32))

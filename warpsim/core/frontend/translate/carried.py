@@ -1,0 +1,107 @@
+"""Loop-carried locals: they enter and leave through the loop's values, and keep one type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....errors import KernelTypeError
+from ...ir.nodes import Value
+from ...types import compounds, structs
+from ...types.arrays import ArrayType, type_name
+from .conversions import constructor_name
+from .scope import RESULT, Erroneous, Scope, Unassigned, describe, is_number, placeholder, typed
+from .translator import Suppressed
+
+
+class Carried:
+    """The carried locals of one loop, flattened to values."""
+
+    def __init__(self, names: list[str], scope: Scope):
+        self.names = list(dict.fromkeys(names))
+        self.templates = {name: scope[name] for name in self.names}
+        self.init = tuple(v for name in self.names for v in flatten(scope[name]))
+        for name in self.names:
+            if is_local_array(scope[name]):
+                raise KernelTypeError(
+                    f"a loop gives {name!r} another local array",
+                    help="local arrays of one loop share their memory: copy the elements, or use another name",
+                )
+
+    def params(self) -> tuple[Value, ...]:
+        return tuple(Value(v.type, v.hint) for v in self.init)
+
+    def bind(self, scope: Scope, values: tuple[Value, ...]) -> None:
+        rest = list(values)
+        for name in self.names:
+            scope[name] = unflatten(self.templates[name], rest)
+            if isinstance(scope[name], Value):
+                scope[name].hint = scope[name].hint or name
+
+    def collect(self, scope: Scope) -> tuple[Value, ...]:
+        """The values to yield; raises when a local changed its type."""
+        return tuple(v for name in self.names for v in self.matching(name, scope[name], self.templates[name]))
+
+    def matching(self, name: str, operand: Any, template: Any) -> list[Value]:
+        if isinstance(template, tuple):
+            if not isinstance(operand, tuple) or len(operand) != len(template):
+                was, now = describe(template), describe(operand)
+                raise KernelTypeError(f"{_the(name)} changes from {was} to {now} in a loop")
+            return [v for a, b in zip(operand, template, strict=True) for v in self.matching(name, a, b)]
+        if isinstance(operand, Erroneous):
+            raise Suppressed
+        if isinstance(operand, Unassigned):
+            raise KernelTypeError(f"{_the(name)} has no single type in this loop: {operand.reason}")
+        expected = typed(template).type
+        value = typed(operand, expected)
+        if value.type is not expected:
+            literal = is_number(template) and name != RESULT
+            start = f"start it as {constructor_name(value.type)}(...)"
+            raise KernelTypeError(
+                f"{_the(name)} changes its type in a loop", found=type_name(value.type), expected=type_name(expected),
+                help=start if literal else "use another name for the new value",
+            )  # fmt: skip
+        return [value]
+
+
+def _the(name: str) -> str:
+    return "the returned value" if name == RESULT else repr(name)
+
+
+def is_runtime(operand: Any) -> bool:
+    """Whether the operand can live in a loop variable."""
+    if isinstance(operand, tuple):
+        return all(map(is_runtime, operand))
+    return isinstance(operand, (Value, compounds.Compound, structs.Struct)) or is_number(operand)
+
+
+def is_local_array(operand: Any) -> bool:
+    """Whether the operand is an array on the thread's stack."""
+    return isinstance(operand, Value) and isinstance(operand.type, ArrayType) and operand.type.local_shape is not None
+
+
+def flatten(operand: Any) -> list[Value]:
+    """The run-time values of an operand."""
+    if isinstance(operand, tuple):
+        return [v for part in operand for v in flatten(part)]
+    return [typed(operand)]
+
+
+def unflatten(template: Any, values: list[Value]) -> Any:
+    """Values put back into the shape of `template`, taken from the front of the list."""
+    if isinstance(template, tuple):
+        return tuple(unflatten(part, values) for part in template)
+    return values.pop(0)
+
+
+def started(known: Any, arriving: Any) -> Any:
+    """What a carried result is before the loop that returns `arriving`: `known`, or values that are never read."""
+    if isinstance(arriving, tuple):
+        before = known if isinstance(known, tuple) and len(known) == len(arriving) else (known,) * len(arriving)
+        return tuple(map(started, before, arriving))
+    if known is not None:
+        return typed(known, typed(arriving).type) if is_number(known) else known
+    value = typed(arriving)
+    unread = placeholder(value.type)
+    if unread is None:
+        raise KernelTypeError(f"a loop cannot return {type_name(value.type)}", help="return it after the loop")
+    return unread

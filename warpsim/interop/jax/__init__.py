@@ -1,0 +1,1 @@
+"""JAX: arrays over buffers, and kernels as primitives."""

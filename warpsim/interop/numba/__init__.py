@@ -1,0 +1,1 @@
+"""Numba: functions of either that the other calls."""

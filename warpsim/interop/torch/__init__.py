@@ -1,0 +1,1 @@
+"""PyTorch: arrays over tensors, and operators for autograd, `torch.func` and graphs."""
