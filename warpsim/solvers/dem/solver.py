@@ -13,13 +13,13 @@ from ...core.language import array, float64, launch, zeros
 from ...core.runtime.arrays import saved_contents
 from ...core.runtime.arrays.fixed import Fixed
 from ...core.runtime.commands.conditional import capture_if
-from ...core.runtime.commands.graph import ScopedCapture, capture_launch
 from ...core.runtime.devices.capture import current_graph
 from ...core.types.compounds import quaternion as quaternion_type
 from ...errors import ModelError, StateError, shown
 from ..bands import check_contact_bands
 from ..checks import check_step, count, flag, model_problem, period_problem, refuse
 from ..control import Control
+from ..graph_cache import GraphCache
 from ..model import Model
 from ..neighbours.verlet_list import VerletList, vector_of
 from ..nozzle import arrived, check_streams
@@ -105,7 +105,7 @@ class SolverDEM(Fixed):
             _check_necks(kinds, 0.25 * largest, skin)
         self._grains = Packed(model, rolling == "spring", law == "jkr")
         self.resting = model.control()
-        self._graphs: dict[Any, Any] = {}
+        self._graphs = GraphCache(model.device, _GRAPHS)
         self._make_tables()
         self.reset()
 
@@ -195,16 +195,8 @@ class SolverDEM(Fixed):
         if saved_contents.active() or current_graph() is not None:
             self._substep(control, h)
             return
-        # The graph holds these arrays, so no others can have their ids.
         arrays = [self._grains.springs, self.neighbours.rows.ids, control.gravity, control.shape_velocity]
-        key = (h, *map(id, arrays))
-        if key not in self._graphs:
-            while len(self._graphs) >= _GRAPHS:
-                del self._graphs[next(iter(self._graphs))]
-            with ScopedCapture(device=self.model.device) as capture:
-                self._substep(control, h)
-            self._graphs[key] = capture.graph
-        capture_launch(self._graphs[key])
+        self._graphs.run((h, *map(id, arrays)), lambda: self._substep(control, h))
 
     def _substep(self, control: Control, h: float) -> None:
         """Forces between grains, forces of walls, motion."""

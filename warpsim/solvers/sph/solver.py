@@ -12,12 +12,12 @@ from ...core.language import array, float64, int32, launch, zeros
 from ...core.runtime.arrays import saved_contents
 from ...core.runtime.arrays.fixed import Fixed
 from ...core.runtime.arrays.creation import copy
-from ...core.runtime.commands.graph import ScopedCapture, capture_launch
 from ...core.runtime.devices.capture import current_graph
 from ...core.runtime.rollout.footprint import may_run_again
 from ...errors import StateError
 from ..checks import check_step, count_or_none, flag, model_problem, refuse
 from ..control import Control, advance_shapes
+from ..graph_cache import GraphCache
 from ..model import Model
 from ..neighbours.cluster_list import ClusterList
 from ..neighbours.verlet_list import vector_of
@@ -116,7 +116,7 @@ class SolverSPH(Fixed):
             model.add_state_field("poured", float64, len(streams))
         self.particles = self._make_particles(corners, streams, overlaps)
         self._no_rows = [zeros(0, int32, model.device), zeros((0, 0), int32, model.device)]
-        self._graphs: dict[Any, Any] = {}
+        self._graphs = GraphCache(model.device, _GRAPHS)
         self.resting = model.control()
 
     @property
@@ -206,14 +206,7 @@ class SolverSPH(Fixed):
             self._substep(control, h, substeps, listed)
             return
         arrays = [control.gravity, control.shape_velocity, p.around_water.ids, p.around_walls.ids]
-        key = (h, substeps, *map(id, arrays))  # the graph holds these arrays
-        if key not in self._graphs:
-            while len(self._graphs) >= _GRAPHS:
-                del self._graphs[next(iter(self._graphs))]
-            with ScopedCapture(device=self.model.device) as capture:
-                self._substep(control, h, substeps, True)
-            self._graphs[key] = capture.graph
-        capture_launch(self._graphs[key])
+        self._graphs.run((h, substeps, *map(id, arrays)), lambda: self._substep(control, h, substeps, True))
 
     def _find_neighbours(self) -> bool:
         """List them anew where they must be; in what may run again build the grid instead. Whether they are listed."""
