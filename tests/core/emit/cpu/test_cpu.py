@@ -18,7 +18,7 @@ from warpsim.core.emit.target import Options
 from warpsim.core.runtime.launches.for_device import prepare
 from warpsim.core.types.arrays import ArrayType
 
-ROOT = Path(cpu.__file__).parents[3]
+ROOT = Path(cpu.__file__).parents[4]
 INTEGERS = (wp.int8, wp.uint8, wp.int16, wp.uint16, wp.int32, wp.uint32, wp.int64, wp.uint64)
 FLOATS = (wp.float16, wp.float32, wp.float64)
 

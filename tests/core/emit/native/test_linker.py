@@ -16,7 +16,7 @@ from warpsim.core.emit.native.linker import ElfLinker, NativeObject, OrcLinker
 from warpsim.core.emit.native.native import assemble, vector_math_library
 from warpsim.errors import CompilerError
 
-ROOT = Path(native.__file__).parents[3]
+ROOT = Path(native.__file__).parents[4]
 LINKERS = [ElfLinker, OrcLinker] if native.PLACES_OBJECTS else [OrcLinker]
 own_linker = pytest.mark.skipif(not native.PLACES_OBJECTS, reason="LLVM links objects of this machine")
 

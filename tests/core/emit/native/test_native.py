@@ -15,7 +15,7 @@ from warpsim.core.emit.native.linker import NativeObject
 from warpsim.core.emit.native.native import assemble, host_signature, vector_math_library
 from warpsim.errors import CompilerError
 
-ROOT = Path(native.__file__).parents[3]
+ROOT = Path(native.__file__).parents[4]
 
 SQUARE = """
 define i64 @square(i64 %x) {

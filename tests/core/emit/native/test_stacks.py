@@ -21,7 +21,7 @@ pytestmark = [
     pytest.mark.skipif(not stacks.KNOWS_LIMITS, reason="the limits of stacks are asked for on Linux alone"),
 ]
 
-ROOT = Path(stacks.__file__).parents[3]
+ROOT = Path(stacks.__file__).parents[4]
 KIB = 1024
 
 PROGRAM = """

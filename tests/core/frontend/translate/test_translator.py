@@ -8,7 +8,7 @@ import warpsim.core.frontend.function  # noqa: F401 - it gathers the rules
 from warpsim.core.frontend.translate import fence
 from warpsim.core.frontend.translate.translator import RULES
 
-FOLDER = Path(fence.__file__).parent
+FOLDER = Path(fence.__file__).parents[1]
 ELSEWHERE = {ast.If, ast.Slice, ast.FormattedValue, ast.Starred}  # lists of statements, subscripts, f-strings, calls
 NEWER = {"Interpolation"}  # parts of refused template strings, in later versions of Python
 
@@ -21,12 +21,17 @@ def test_every_kind_of_syntax_has_a_rule_or_is_refused():
 
 
 def test_modules_of_the_front_end_form_no_cycle():
-    modules = {path.stem for path in FOLDER.glob("*.py")}
-    graph = {}
-    for name in modules:
-        tree = ast.parse((FOLDER / f"{name}.py").read_text(encoding="utf-8"))
-        near = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level == 1]
-        imported = [[node.module] if node.module else [a.name for a in node.names] for node in near]
-        graph[name] = {part for parts in imported for part in parts}
+    modules = {".".join(path.relative_to(FOLDER).with_suffix("").parts): path for path in FOLDER.rglob("*.py")}
+    graph = {name: imported(name, path, modules) for name, path in modules.items()}
     order = list(TopologicalSorter(graph).static_order())  # raises CycleError
-    assert order.index("translator") < order.index("loops") < order.index("function")
+    assert order.index("translate.translator") < order.index("rules.loops") < order.index("function")
+
+
+def imported(name, path, modules):
+    """The modules of the front end that one of them imports."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and 0 < node.level <= name.count(".") + 1:
+            base = name.split(".")[: -node.level] + ([node.module] if node.module else [])
+            found |= {".".join([*base, alias.name]) for alias in node.names} | {".".join(base)}
+    return found & set(modules) - {name}
