@@ -12,7 +12,7 @@ from typing import overload as _overload
 import numpy as np
 from typing_extensions import Self, TypeVar
 
-from .core.frontend.functions.functions import Func as _Func
+from .core.frontend.functions import Func as _Func
 from .core.runtime.arrays.annotations import fixedarray as _FixedArray
 from .core.runtime.arrays.array import array as _Array
 from .core.runtime.arrays.indexed import indexedarray as _IndexedArray
@@ -5425,14 +5425,14 @@ from math import pi as pi
 from math import tau as tau
 from .config import DeterministicMode as DeterministicMode
 from .config import config as config
-from .core.frontend.rules.addresses import address_of
-from .core.frontend.functions.derivatives import grad
-from .core.frontend.translate.forms import adjoint
+from .core.frontend.rules.addresses import address_of as address_of
+from .core.frontend.functions.derivatives import grad as grad
+from .core.frontend.translate.forms import adjoint as adjoint
 from .core.frontend.translate.forms import length as len
 from .core.frontend.translate.forms import print_ as print
-from .core.frontend.functions.gradients import func_grad
-from .core.frontend.functions.gradients import func_replay
-from .core.frontend.functions.native import func_native
+from .core.frontend.functions.gradients import func_grad as func_grad
+from .core.frontend.functions.gradients import func_replay as func_replay
+from .core.frontend.functions.native import func_native as func_native
 from .core.ops import expect_eq as expect_eq
 from .core.ops import expect_near as expect_near
 from .core.ops import expect_neq as expect_neq
@@ -5592,22 +5592,22 @@ from .geometry.texture.texture import Texture2D as Texture2D
 from .geometry.texture.texture import Texture3D as Texture3D
 from .geometry.volume.from_mesh import mesh_to_volume as mesh_to_volume
 from .geometry.volume.volume import Volume as Volume
-from .interop.torch.arrays import from_torch
-from .interop.torch.arrays import to_torch
-from .interop.torch.arrays import device_from_torch
-from .interop.torch.arrays import device_to_torch
-from .interop.torch.arrays import dtype_from_torch
-from .interop.torch.arrays import dtype_to_torch
-from .interop.torch.arrays import stream_from_torch
-from .interop.torch.arrays import stream_to_torch
-from .interop.torch.operator import torch_op
-from .interop.jax.arrays import from_jax
-from .interop.jax.arrays import to_jax
-from .interop.jax.arrays import device_from_jax
-from .interop.jax.arrays import device_to_jax
-from .interop.jax.arrays import dtype_from_jax
-from .interop.jax.arrays import dtype_to_jax
-from .interop.jax.arrays import get_jax_device
+from .interop.torch.arrays import from_torch as from_torch
+from .interop.torch.arrays import to_torch as to_torch
+from .interop.torch.arrays import device_from_torch as device_from_torch
+from .interop.torch.arrays import device_to_torch as device_to_torch
+from .interop.torch.arrays import dtype_from_torch as dtype_from_torch
+from .interop.torch.arrays import dtype_to_torch as dtype_to_torch
+from .interop.torch.arrays import stream_from_torch as stream_from_torch
+from .interop.torch.arrays import stream_to_torch as stream_to_torch
+from .interop.torch.operator import torch_op as torch_op
+from .interop.jax.arrays import from_jax as from_jax
+from .interop.jax.arrays import to_jax as to_jax
+from .interop.jax.arrays import device_from_jax as device_from_jax
+from .interop.jax.arrays import device_to_jax as device_to_jax
+from .interop.jax.arrays import dtype_from_jax as dtype_from_jax
+from .interop.jax.arrays import dtype_to_jax as dtype_to_jax
+from .interop.jax.arrays import get_jax_device as get_jax_device
 from .interop.paddle import from_paddle as from_paddle
 from .interop.paddle import to_paddle as to_paddle
 from .interop.paddle import device_from_paddle as device_from_paddle
@@ -5615,14 +5615,14 @@ from .interop.paddle import device_to_paddle as device_to_paddle
 from .interop.paddle import dtype_from_paddle as dtype_from_paddle
 from .interop.paddle import dtype_to_paddle as dtype_to_paddle
 from .interop.paddle import stream_from_paddle as stream_from_paddle
-from .interop.numba.from_numba import from_numba
-from .interop.numba.to_numba import to_numba
-from .interop.jax.frames import register_ffi_callback
-from .interop.jax.kernel import clear_jax_callable_graph_cache
-from .interop.jax.kernel import jax_callable
-from .interop.jax.kernel import jax_kernel
-from .interop.jax.modes import JaxCallableGraphMode
-from .interop.jax.modes import JaxModulePreloadMode
+from .interop.numba.from_numba import from_numba as from_numba
+from .interop.numba.to_numba import to_numba as to_numba
+from .interop.jax.frames import register_ffi_callback as register_ffi_callback
+from .interop.jax.kernel import clear_jax_callable_graph_cache as clear_jax_callable_graph_cache
+from .interop.jax.kernel import jax_callable as jax_callable
+from .interop.jax.kernel import jax_kernel as jax_kernel
+from .interop.jax.modes import JaxCallableGraphMode as JaxCallableGraphMode
+from .interop.jax.modes import JaxModulePreloadMode as JaxModulePreloadMode
 from . import autograd as autograd
 from . import types as types
 from . import utils as utils
