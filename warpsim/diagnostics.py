@@ -20,8 +20,8 @@ FRAMEWORKS = ("torch", "jax", "jaxlib", "paddlepaddle", "usd-core", "newton")
 def print_diagnostics() -> dict[str, Any]:
     """Print versions, switches and devices; returns them by name.
 
-    The names are those that programs written for Warp read: `warp_python` is the version of Warp whose interface this
-    is, and what is not part of warpsim (`mathdx_enabled`, `libmathdx`) is False or None.
+    The names are those that programs written for Warp read: "warp_python" is the version of Warp whose interface
+    this is, and what is not part of warpsim ("mathdx_enabled", "libmathdx") is False or None.
     """
     software, switches, devices = _software(), _switches(), [_facts(d) for d in get_devices()]
     for title, facts in (("Software", software), ("Build", switches)):

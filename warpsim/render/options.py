@@ -27,7 +27,7 @@ class SimulationParser(argparse.ArgumentParser):
         self, *names: str, help: str = "", above: float | None = None, least: float | None = None,
         most: float | None = None, **options: Any,
     ) -> argparse.Action:  # fmt: skip
-        """Add an option as `ArgumentParser` does; its help ends with the default, if there is one.
+        """Add an option as `argparse.ArgumentParser` does; its help ends with the default, if there is one.
 
         above, least, most: bounds of a number; whoever leaves them is told which option did so.
         """

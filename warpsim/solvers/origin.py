@@ -1,6 +1,6 @@
 """Origins: a place near the particles from which a solver measures, so that float32 is as exact far away as it is here.
 
-A state has positions in the world, `particle_q`, and what rounding took from them, `particle_rest`.
+A state has positions in the world, `particle_q`, and what rounding took from them, its field particle_rest.
 """
 
 from __future__ import annotations

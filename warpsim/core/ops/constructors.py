@@ -78,7 +78,7 @@ def matrix(*parts: Any, shape: tuple[int, int] | None = None, dtype: Any = None)
 
 @_form("construct")
 def quaternion(*parts: Any, dtype: Any = None, **named: Any) -> Any:
-    """A quaternion of x, y, z, w, of a vector `ijk` and a number `real`, or of another one, `quat`."""
+    """A quaternion of x, y, z, w, of a vector (ijk) and a number (real), or of another one (quat)."""
     ordered = parts_by_name("quaternion", parts, named)
     if ordered is None:
         known = ", or ".join(", ".join(names) for names in PARTS["quaternion"])

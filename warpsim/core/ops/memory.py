@@ -262,7 +262,7 @@ def _local_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
     nondiff="gradients flow through the loads and stores of the array",
 )  # fmt: skip
 def local_array() -> Any:
-    """An array of constant `shape` on the thread's stack: zeroed, unless the attribute `cleared` says no."""
+    """An array of constant `shape` on the thread's stack: zeroed, unless its attribute "cleared" is False."""
 
 
 # ----- atomics ------------------------------------------------------------------------------

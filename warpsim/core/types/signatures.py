@@ -32,7 +32,7 @@ class TypeVariable:
 
 
 class Weak:
-    """The type of a literal before the context decides: `weak_int`, `weak_float`, `weak_bool`."""
+    """The type of a literal before the context decides: `WEAK_INT` and `WEAK_FLOAT`."""
 
     def __init__(self, name: str, default: type):
         self.__name__, self.default = name, default

@@ -1,10 +1,10 @@
 """From boxes to a hierarchy: binned splits by surface area, in parallel, with the same bits for any thread count.
 
-Large ranges are split by all threads together (`bvh_top`), until each has few enough boxes to be built by one
-thread (`bvh_subtree`). The nodes over these subtrees come first, then the subtrees one after the other, each in
+Large ranges are split by all threads together (`top`), until each has few enough boxes to be built by one
+thread (`subtree`). The nodes over these subtrees come first, then the subtrees one after the other, each in
 depth-first order.
 
-Host and threads take turns, so boxes are to be in memory of the host; `bvh_constructors` knows what GPUs do.
+Host and threads take turns, so boxes are to be in memory of the host; `constructors` knows what GPUs do.
 
 Boxes with a coordinate that is NaN or infinite are left out. A lower corner above the upper one is taken as it
 stands: what queries compare are these numbers.

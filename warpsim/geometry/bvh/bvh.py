@@ -29,7 +29,7 @@ class Bvh(Fixed, Unique):
 
     lowers, uppers: (n,) vec3, corners of boxes [length]; they stay the caller's, and are read again by `refit` and
     `rebuild`; others of the same shape may take their place. Boxes with a NaN or an infinity are left out: no query
-    finds them. A lower corner above the upper one is taken as it stands, see `bvh_query`. constructor, leaf_size:
+    finds them. A lower corner above the upper one is taken as it stands, see `query`. constructor, leaf_size:
     accepted for scripts that choose them; hierarchies are built by binned splits that minimise surface area, with one
     box to a leaf, because four boxes are tested at once anyway. groups: (n,) int32; queries can then start at the boxes
     of one group, see `bvh_get_group_root`.

@@ -1,7 +1,7 @@
 """From boxes to a hierarchy by a sort: no thread does more than a short walk, for devices with many threads.
 
 The boxes are sorted along a curve (`morton`), a binary tree is made of common prefixes of their keys
-(`bvh_radix_tree`), and a node of the hierarchy of every second level of that tree: its children are grandchildren
+(`radix_tree`), and a node of the hierarchy of every second level of that tree: its children are grandchildren
 there. Ranges that fit into a leaf become one; with one box to a leaf, up to four boxes are a node without further ado.
 Nodes are numbered by level, so that those of one level, which do not depend on each other, follow each other. Boxes of
 nodes are then joined level by level: launches of a device run one after the other, so each sees all that the one

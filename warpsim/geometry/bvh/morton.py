@@ -21,7 +21,7 @@ from .boxes import is_finite
 from .extent import Extent, extent_of, middle
 
 BITS = 60
-"""Of keys and positions in the order together, so that paths in trees over them have bounds; see `bvh_lbvh`."""
+"""Of keys and positions in the order together, so that paths in trees over them have bounds; see `lbvh`."""
 
 _MOST_PER_AXIS = 16  # bits: more would cost rounds of the sort, and scenes seldom have anything smaller
 _INFINITE = math.inf

@@ -48,7 +48,7 @@ class HashGrid(Fixed, Unique):
         grid.build(points, radius)          # again whenever points moved
         wp.launch(kernel, dim=n, inputs=[grid.id, ...])
 
-    and in the kernel, for the points within `max_dist` of p:
+    and in the kernel, for the points at most max_dist away from p:
 
         for i in wp.hash_grid_neighbors(grid, p, max_dist):
 
@@ -97,7 +97,7 @@ class HashGrid(Fixed, Unique):
         """Sort points into cells.
 
         points: `vec3` of the grid's dtype [length], of any rank, numbered in C order; there may be none. Points with a
-        NaN or an infinity are in no cell. radius: the width of cells [length], best equal to the usual `max_dist` of
+        NaN or an infinity are in no cell. radius: the width of cells [length], best equal to the usual distance of
         queries. groups: int32, one for each point, any numbers; queries can ask for the points of one group, which
         then cost what that group alone costs. period: lengths after which space repeats along x, y and z, 0 for an axis
         along which it does not; points may lie in any period.

@@ -12,7 +12,7 @@ Guarantees:
 
 A node is inside where its value is below the threshold; a value equal to the threshold is outside, and vertices of its
 edges then fall on the node: triangles may have no area, but no side is lost. A cell with a corner that is NaN or
-infinite is left out. The cases come from `marching_cubes_table`.
+infinite is left out. The cases come from `table`.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ class VolumeData:
     leaf_stride: int32
     leaf_values: int32
     voxel_count: int32
-    # Entries of all cubes in a box, see `volume_directory`; empty where the box is too large.
+    # Entries of all cubes in a box, see `volume.directory`; empty where the box is too large.
     entries: array_type(int32)
     low: vec3i
     extent: vec3i

@@ -66,8 +66,8 @@ class Plan(NamedTuple):
 def room_of(kind: str, points: Any, rebuildable: bool, limits: dict[str, Any]) -> Room | None:
     """The room that was asked for, None where none was: what is not said is as much as the points may need.
 
-    limits: the capacities by name, `max_tiles` or `max_active_voxels` and `max_leaf_nodes`, `max_lower_nodes`,
-    `max_upper_nodes`. Raises `VolumeError` for numbers that are not from 1 to 2**32 - 1.
+    limits: the capacities by name, as `Volume.allocate_by_tiles` or `Volume.allocate_by_voxels` takes them. Raises
+    `VolumeError` for numbers that are not from 1 to 2**32 - 1.
     """
     for name, most in limits.items():
         if most is not None and (isinstance(most, bool) or not 1 <= most <= _MOST):

@@ -1,4 +1,4 @@
-"""Kernels as functions of JAX: jit, grad, jvp, vmap, shard_map and pmap, by the primitive of `jax_primitive`."""
+"""Kernels as functions of JAX: jit, grad, jvp, vmap, shard_map and pmap, by the primitive in `primitive.py`."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ def jax_callable(
 
 
 def clear_jax_callable_graph_cache(callable: JaxFunction | None = None) -> None:
-    """Forget the CUDA graphs of one function of `jax_callable`, or of all: there are none, see `jax_modes`.
+    """Forget the CUDA graphs of one function of `jax_callable`, or of all: there are none, see `modes.py`.
 
     Raises `ArgumentTypeError` for what is no function of JAX made here.
     """

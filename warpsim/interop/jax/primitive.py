@@ -1,6 +1,6 @@
 """The primitive of JAX for all forms of an operator: how it is lowered, differentiated and batched.
 
-On the CPU a call is one typed foreign function of XLA; see `jax_steps` for how it runs. Derivatives of first and second
+On the CPU a call is one typed foreign function of XLA; see `steps.py` for how it runs. Derivatives of first and second
 order follow the calculus of `forms`.
 """
 

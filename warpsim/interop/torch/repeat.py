@@ -125,7 +125,7 @@ def repeated_adjoint(evaluation: Evaluation, operands: Sequence[torch.Tensor]) -
 def described_inputs(
     evaluation: Evaluation, x: Sequence[torch.Tensor], read: frozenset[int], gradients: list[torch.Tensor]
 ) -> list[Any] | None:
-    """The inputs as an adjoint takes them, without contents those that it does not read; gradients go to `found`."""
+    """The inputs as an adjoint takes them, without contents those that it does not read; fills `gradients`."""
     args: list[Any] = list(evaluation.numbers)
     for k, t in zip(evaluation.tensors, x, strict=False):
         layout, is_read = evaluation.op.layouts.of(k, t), k in read

@@ -1,7 +1,7 @@
 """Atomics on CUDA: plain where no other thread comes, combined where all would meet, real everywhere else.
 
 On a thread's own stack (where the hardware has none) and on its own element an update is plain. Updates
-of shared addresses are collected in registers, see `cuda_reduce`. What is left are instructions of the
+of shared addresses are collected in registers, see `reduce.py`. What is left are instructions of the
 hardware, without an answer where nobody wants it; floats take their minimum and maximum by integer order,
 8- and 16-bit elements by compare-and-swap of the word around them.
 """

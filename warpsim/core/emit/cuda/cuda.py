@@ -3,7 +3,7 @@
     void warpsim_kernel(<argument block> by value, int64 count)
 
 runs threads [0, count) of the launch on any one-dimensional grid. The argument block is the CPU's (see
-`layout`), passed as one kernel parameter. `cuda_target` emits the body, `nvvm` makes PTX of it and
+`layout`), passed as one kernel parameter. `CudaTarget` emits the body, `nvvm` makes PTX of it and
 `nvjitlink` a cubin. Without `fast_math` nothing is contracted: products round as they do on the CPU.
 
 This module needs the packages of the extra `cuda`: import it only when CUDA code is asked for.

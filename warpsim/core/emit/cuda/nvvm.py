@@ -27,7 +27,7 @@ def ptx(text: str, name: str, arch: tuple[int, int], fast_math: bool = False) ->
     """The PTX of a module for compute capability `arch`. Every operation rounds, as on the CPU.
 
     `fast_math` approximates division and square roots and flushes subnormal numbers to zero. Products are rounded
-    before they are added where the text does not say `contract`: geometry relies on their signs. Raises
+    before they are added where the text does not carry LLVM's flag contract: geometry relies on their signs. Raises
     `ImportError` without libNVVM, `DeviceError` for an `arch` that it does not know, and `CompilerError`
     with its words when it refuses the text of the kernel `name`, which is a defect of the emitter.
     """

@@ -4,7 +4,7 @@ The thread at place i of the grid runs threads i, i + size of the grid, and so o
 any launch. The argument block arrives as a value; no launch copies it anywhere. What differs from the CPU:
 
 - mathematics calls libdevice (`__nv_sinf`); half precision computes in single;
-- atomics are plain, combined or real, see `cuda_atomics`;
+- atomics are plain, combined or real, see `atomics.py`;
 - a failed check writes the report and ends its own thread; others run on.
 """
 

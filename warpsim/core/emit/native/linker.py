@@ -52,8 +52,9 @@ class NativeObject:
     """Object code of this machine, linked into the process as long as this handle lives.
 
     `code` is an ELF, Mach-O or COFF object; `symbols` gives addresses for undefined names that the
-    process itself does not export. Names of the process and of libraries loaded with
-    `load_library_permanently` (libm, libmvec) are found by themselves. `callees` are held by the handle.
+    process itself does not export. Names of the process and of libraries that LLVM has loaded for good
+    (`llvmlite.binding.load_library_permanently`: libm, libmvec) are found by themselves. `callees` are held by the
+    handle.
 
     Raises `CompilerError` for bytes that are no object of this machine.
     """

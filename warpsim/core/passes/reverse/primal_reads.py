@@ -75,7 +75,7 @@ class PrimalReads(PrimalSource):
         if access.base not in where.written:
             return here
         if access.base.holder not in self.position:
-            return None  # a local array: the primals does not store to it
+            return None  # a local array: recomputing the primals does not store to it
         around = written_around(access, where) | where.blindly(access)
         if AFTER not in around:
             return here
@@ -109,7 +109,7 @@ class PrimalReads(PrimalSource):
         for base in where.looked_at(call):
             if base is None or base not in where.written:
                 continue
-            if not place:  # called by a function that has a primals of its own
+            if not place:  # called by a function with a replay of its own
                 return base
             spots = [(a.loops, a.place) for a in where.by_base.get(base, ()) if a.writes]
             for others, spot in (*spots, *where.blind.get(base, ())):

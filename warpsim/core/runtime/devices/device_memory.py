@@ -2,7 +2,7 @@
 
 `DeviceMemory` is a NumPy array whose data pointer leads to a device. Slicing, transposing and reinterpreting it
 touch no element. Writing into it (`m[...] = x`, `np.copyto`) copies to the device, or on it; reading it
-(arithmetic, sums, `tolist`) works on a copy on the host, for which it waits. So what is written for host
+(arithmetic, sums, lists of its elements) works on a copy on the host, for which it waits. So what is written for host
 memory is right for device memory, and what should be fast there has its own way. How contents move is the affair
 of the device's own subclass.
 

@@ -44,7 +44,10 @@ def option(name: str, *places: dict[str, Any]) -> Any:
 
 
 class Defaults(MutableMapping[str, Any]):
-    """What options are where nobody set them: as `config` says now. `ChainMap` asks for mappings that can change."""
+    """The values of options that nobody set: those of `config` now.
+
+    `collections.ChainMap` asks for mappings that can change.
+    """
 
     def __getitem__(self, name: str) -> Any:
         return getattr(config, name) if name in SHAPING else ACCEPTED[name]

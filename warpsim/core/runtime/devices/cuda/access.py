@@ -177,7 +177,7 @@ class ScopedMempool(_Scoped):
 
 
 class ScopedPeerAccess(_Scoped):
-    """`with ScopedPeerAccess(target, peer, True):` lets kernels on `peer` use arrays of `target`."""
+    """`with ScopedPeerAccess(target, peer, True):` lets kernels on the device peer use arrays of the device target."""
 
     def __init__(self, target_device: Any, peer_device: Any, enable: bool):
         places = (target_device, peer_device)
