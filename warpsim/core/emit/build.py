@@ -1,4 +1,4 @@
-"""Machine code of programs: what this process has, else from the disk, else compiled and kept there."""
+"""Compilation of programs to machine code, once per process and cached on disk."""
 
 from __future__ import annotations
 

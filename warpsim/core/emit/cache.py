@@ -1,4 +1,4 @@
-"""Compiled code on disk: a folder of entries, each found by a key that is made of its content.
+"""The disk cache of compiled code: a folder of entries under content hashes.
 
 Guarantees: `load` returns exactly the bytes that were stored under that key, or None. Entries
 appear whole or not at all, whatever kills the process and however many processes fill one folder.

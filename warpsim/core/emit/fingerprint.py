@@ -1,4 +1,4 @@
-"""A fingerprint of the compiler: machine code that another version of its files made is not taken for its own."""
+"""The compiler's fingerprint in cache keys: a hash over its files, so that each version has machine code of its own."""
 
 from __future__ import annotations
 

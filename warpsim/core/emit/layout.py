@@ -1,4 +1,4 @@
-"""Where values live: LLVM types of flattened values, and the byte layout of a launch's arguments.
+"""Value layout: LLVM types of flattened values, and the byte layout of a launch's arguments.
 
 In registers every value is a flat list of LLVM scalars. An array is `data, grad` (byte pointers),
 `shape` and `strides` (64-bit), then the index arrays of an indexed array (byte pointers) and the extents behind them.

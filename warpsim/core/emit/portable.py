@@ -1,4 +1,4 @@
-"""Machine code of a kernel as bytes that another process links: object code, libraries of native functions, checks.
+"""Serialized machine code of a kernel: object code, libraries of native functions, checks.
 
 Guarantees: `deserialize` of what `serialize` made runs as the kernel that was compiled here, on a machine that meets
 the `requirements`; bytes that are something else raise `CompilerError` before anything of them is linked, as far as

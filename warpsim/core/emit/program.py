@@ -1,4 +1,4 @@
-"""A kernel as an emitter takes it: the program after all passes, and all that decides the code made of it."""
+"""`Program`: a kernel after all passes, with everything that decides its machine code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every compiled target shares: addresses, views, checks. Subclasses add maths and atomics.
+"""`Target`: the common base of compiled targets, with addresses, views and checks. Subclasses add maths and atomics.
 
 `Target` is the object that op rows receive as `target`. It owns the LLVM builder of the function
 being emitted.

@@ -1,4 +1,4 @@
-"""What a solver of grains looks for: those that start inside of each other, and numbers that are not finite."""
+"""State checks of `SolverDEM`: overlaps at the start, and numbers that are not finite."""
 
 from __future__ import annotations
 

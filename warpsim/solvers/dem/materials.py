@@ -1,4 +1,4 @@
-"""Materials of grains, and the tables of what two of them make of a contact."""
+"""Materials of grains, and tables of contact parameters for each pair of materials."""
 
 from __future__ import annotations
 

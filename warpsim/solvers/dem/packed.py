@@ -1,4 +1,4 @@
-"""Grains in the order of the cells they lie in, with all that a substep reads and writes."""
+"""Grains sorted by cell, with all that a substep reads and writes."""
 
 from __future__ import annotations
 

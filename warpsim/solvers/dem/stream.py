@@ -1,4 +1,4 @@
-"""Streams of grains: emitters, a nozzle that grains leave at a constant rate.
+"""Grain streams: emitters with a nozzle and a constant rate.
 
 A grain that is to come waits in line behind the nozzle: it is held, moves with the stream, passes walls, and is let go
 when its time has come. So no grain appears inside of another one, a blocked nozzle presses, and how many have come is

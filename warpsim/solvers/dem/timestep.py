@@ -1,4 +1,4 @@
-"""How long a time step of grains may be: what waves of stress and the shortest impact need."""
+"""Stable time steps for grains: bounds by Rayleigh waves and by the shortest impact."""
 
 from __future__ import annotations
 

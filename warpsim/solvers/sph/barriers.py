@@ -1,4 +1,4 @@
-"""Walls as surfaces that no particle of fluid passes: the last resort, where the pressure of their filling is too weak.
+"""Impenetrable wall surfaces: a position constraint for particles that the pressure of wall particles does not stop.
 
 Each particle near a shape is looked at in the shape's frame, in which the shape stands still however it moves. The
 plane through the closest point of its surface bounds how far the particle goes in a substep, so that it cannot come out

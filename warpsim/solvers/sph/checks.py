@@ -1,4 +1,4 @@
-"""What is no fluid, and numbers of a state that no step can follow: each is refused, with a cure."""
+"""Checks of the fluid solvers: bounds, lengths, sheets, cohesion, and numbers of states that are out of range."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far shapes extend: a box of the world around each, and which have no end."""
+"""Bounding boxes of shapes, and the kinds of shapes that have no end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a fluid is made of: numbers in one array, so that kernels read them and gradients reach them."""
+"""Fluid properties: numbers in one array, read by kernels and reached by gradients."""
 
 from __future__ import annotations
 

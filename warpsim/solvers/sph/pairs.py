@@ -1,4 +1,4 @@
-"""Pairs of particles: how far apart they are, in a form that also holds for a particle and itself."""
+"""Offsets and distances of particle pairs, defined for a particle and itself as well."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shifting: particles move a little towards where fewer are, so that no flow draws them into lines.
+"""Particle shifting: small displacements towards lower concentration, against lines of particles.
 
 After R. Xu et al. 2009, along -grad C, C the sum of volumes times kernel; pairs that are close push harder, (W / W at a
 spacing)^4 (J. Monaghan 2000), as they would clump otherwise. By the speed of sound, as the highest speed of the flow is

@@ -1,4 +1,4 @@
-"""How a fluid turns around each particle: of what turns as a whole, viscosity must feel nothing.
+"""Local angular velocity of a fluid around each particle: subtracted so that viscosity does not resist rotation.
 
 Laminar viscosity of J. Morris, P. Fox, Y. Zhu 1997 resists all differences of velocity, those of a rotation too, and so
 twists pairs of particles: torques appear. Here w_i is the angular velocity with which the neighbours of a particle turn

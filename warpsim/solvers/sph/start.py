@@ -1,4 +1,4 @@
-"""How particles start: a warning for those that lie in each other or in walls, which fly apart."""
+"""Initial overlaps: a warning for particles that start in each other or in walls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statistics of a fluid: density, pressure at points, how far it came and how high it stands."""
+"""Statistics of a fluid: density, pressure at points, front position, height."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Streams of fluid: emitters, a nozzle that a round jet leaves in layers of a lattice.
+"""Fluid streams: emitters with a nozzle and a round jet in layers of a lattice.
 
 A particle that is to come waits in line behind the nozzle: it is held, moves with the stream, passes walls, and is let
 go when its layer has come through. Those near the nozzle press on the fluid before it as a piston does; those that wait

@@ -1,4 +1,4 @@
-"""Ellipsoids in place of balls: kernels that follow how the particles around lie (J. Yu, G. Turk 2013).
+"""Anisotropic kernels for surfaces: ellipsoids by the covariance of neighbours (J. Yu, G. Turk 2013).
 
 The covariance of a particle's neighbours says along which axes there are many. A ball stretched by it lies flat at a
 level surface; one with few neighbours shrinks to a small ball, so that spray is seen. Particles are drawn towards the

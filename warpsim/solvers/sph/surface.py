@@ -1,4 +1,4 @@
-"""The surface of a fluid as triangles: where the sum of volumes times kernel falls to one half."""
+"""Surface extraction of a fluid as triangles, where the sum of volumes times kernel is one half."""
 
 from __future__ import annotations
 

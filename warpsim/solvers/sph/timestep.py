@@ -1,4 +1,4 @@
-"""How long a time step of a fluid may be: for sound, forces and viscosity (J. Monaghan 1992, J. Morris 1997)."""
+"""Stable time steps for fluids: bounds by sound, forces and viscosity (J. Monaghan 1992, J. Morris 1997)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Walls of particles that take the pressure of the fluid before them (S. Adami, X. Hu, N. Adams 2012), and what they
-feel."""
+"""Wall particles with extrapolated pressure, and the forces on walls (S. Adami, X. Hu, N. Adams 2012)."""
 
 from __future__ import annotations
 

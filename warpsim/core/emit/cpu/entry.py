@@ -1,4 +1,4 @@
-"""The way into a kernel, for every caller: the floating-point mode is the standard one, and the frame has room.
+"""Entry points of kernels: they set the standard floating-point mode and make room for the stack frame.
 
 Guarantees: all threads of a launch compute in one mode, whatever the caller or a worker has set, and the caller finds
 its own mode again; code of a large frame runs on a thread whose stack holds it.

@@ -1,4 +1,4 @@
-"""Loops around lanes, under construction: over the lanes of a strip one by one, and of all lanes until none is left."""
+"""Loop builders for lanes: over the lanes of a strip one by one, and of all lanes until none is left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lanes in memory: where the elements of lanes are, and room on the stack for values of all lanes."""
+"""Addresses of lanes in memory, and stack slots for values of all lanes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metadata that tells LLVM what not to do with a loop; it stands at the jump back."""
+"""Loop metadata for LLVM, which disables transformations of single loops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Atomics on CUDA: plain where no other thread comes, combined where all would meet, real everywhere else.
+"""Atomics on CUDA: plain updates of own memory, reductions of shared addresses, hardware atomics elsewhere.
 
 On a thread's own stack (where the hardware has none) and on its own element an update is plain. Updates
 of shared addresses are collected in registers, see `reduce.py`. What is left are instructions of the

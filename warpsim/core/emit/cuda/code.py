@@ -1,4 +1,4 @@
-"""CUDA machine code of a kernel, and what a launch must know of it. Importing this needs nothing of CUDA."""
+"""CUDA machine code of a kernel, with the facts that a launch needs. Importing this needs nothing of CUDA."""
 
 from __future__ import annotations
 

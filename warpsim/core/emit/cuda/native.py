@@ -1,4 +1,4 @@
-"""Native text for CUDA: from C++ source to what is linked to a kernel, by NVRTC.
+"""Native text for CUDA: C++ source compiled by NVRTC for linking to a kernel.
 
 A kernel declares the functions that native texts define; `cuda` compiles the texts with this module and
 links both. There the texts see CUDA's own functions: shared memory, barriers, atomics.

@@ -1,4 +1,4 @@
-"""Updates of one shared address on CUDA: in registers first, then by warps and blocks, then one atomic a block.
+"""Block reductions on CUDA: updates of one shared address in registers, then by warps and blocks, then one atomic.
 
 An atomic that always hits an address all threads agree on would make every thread wait for every other.
 Here each thread combines what it has over all the threads of the launch that it runs; after its loop, lanes

@@ -1,4 +1,4 @@
-"""What the CUDA target emits: a grid-stride loop over threads around the body, in LLVM code for NVVM.
+"""The CUDA target: a grid-stride loop over threads around the body, in LLVM code for NVVM.
 
 The thread at place i of the grid runs threads i, i + size of the grid, and so on, so any grid covers
 any launch. The argument block arrives as a value; no launch copies it anywhere. What differs from the CPU:

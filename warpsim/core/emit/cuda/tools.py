@@ -1,4 +1,4 @@
-"""NVIDIA's tools for CUDA code: where they are, which are missing, of which versions they are.
+"""NVIDIA's tools for CUDA code: location, availability, versions.
 
 Importing this needs none of them.
 """

@@ -1,4 +1,4 @@
-"""Native text as C++: a function around it with the parameters' names and types, and the way into that.
+"""C++ source of native text: a function with the parameters' names and types, and its entry point.
 
 Guarantees: the source stands alone (it holds `snippet.h`); the user's lines keep their numbers under the
 name of their text; every type has in C++ the size that kernels give it, or the source does not compile.

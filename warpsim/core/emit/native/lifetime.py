@@ -1,4 +1,4 @@
-"""Things of the system that a Python object owns, and that outlive every finalizer that may still use it."""
+"""System resources of Python objects, released after every finalizer that may still use them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Object code linked into the process, and taken out of it when nobody holds it any more.
+"""In-process linking of object code, which is unloaded with the last reference to it.
 
 Guarantees: functions may be called from any thread, as long as the object, or a function that `function` made of
 it, is held; memory of code that is dropped is given back, also after a fork, and never while a finalizer may still

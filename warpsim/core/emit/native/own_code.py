@@ -1,4 +1,4 @@
-"""Native code of our own, written as LLVM text: from the disk cache, else assembled and kept there."""
+"""Our own native code, written as LLVM text: from the disk cache, else assembled and cached."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Room on the stack for code with large frames, on whatever thread it is called.
+"""Stack space for code with large frames, on any calling thread.
 
 Threads may have little: `threading.stack_size`, 128 KiB by default with musl, callback threads as their libraries made
 them. `SYMBOL` runs a function where there is room: on this thread, whose limit is looked up once, or on one that lives

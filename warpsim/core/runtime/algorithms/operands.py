@@ -1,4 +1,4 @@
-"""Operands of operations on whole arrays: what they must be, and how NumPy sees their elements.
+"""Operand checks of operations on whole arrays, and NumPy views of the operands.
 
 `primitives` says which exception stands for what.
 """

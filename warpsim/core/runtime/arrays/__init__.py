@@ -1,1 +1,1 @@
-"""Arrays: memory, what is in it, who needs its contents, gradients."""
+"""Arrays: allocation, contents, saved copies, gradients."""

@@ -1,4 +1,4 @@
-"""The memory that an array and its views share: what tapes need of it, who uses it, and who may write to it.
+"""`Allocation`: the memory shared by an array and its views, with its pending reads, its users and its foreign writers.
 
 An `Allocation` finds the reads that a write is about to destroy (see `saved_contents`), and tells the sessions that use
 the memory of writes that they do not see. Others may write whom nobody sees: NumPy while it holds a view, PyTorch while

@@ -1,4 +1,4 @@
-"""Types of arrays as annotations write them beside `array[float]`: of a given rank, indexed, on a thread's stack."""
+"""Array types for annotations beside `array[float]`: of fixed rank, indexed, or on a thread's stack."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory beside that of some views: where views overlap, their doubles overlap in the same way.
+"""Shadow copies of array views: they overlap where their views overlap.
 
 A double lies on the device of its view and stands as it does to cache lines. It starts at zero, or as a copy.
 """

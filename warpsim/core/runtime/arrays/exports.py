@@ -1,4 +1,4 @@
-"""Exported memory: views of arrays that NumPy and other frameworks hold, and checksums that tell whether they wrote."""
+"""Exported memory: views held by NumPy and other frameworks, and checksums that detect their writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Fixed`: which public attributes of an object may be replaced, and when that is checked; the one rule for all.
+"""`Fixed`: the one rule for replacing public attributes of an object, and the checks that hold it.
 
 - Arrays that users give or drive (`replaceable`) may be replaced by others of the same dtype, shape and device. They
   are checked when they are next used, which costs a look at an empty set where all fit.

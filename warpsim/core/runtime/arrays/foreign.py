@@ -1,4 +1,4 @@
-"""Memory of others at an address that the user names."""
+"""Foreign memory at an address given by the user."""
 
 from __future__ import annotations
 

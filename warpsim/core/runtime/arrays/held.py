@@ -1,4 +1,4 @@
-"""Arrays that elements of structs in memory refer to: kept alive, and found again by their descriptors.
+"""Keep-alive references to the arrays in elements of structs, and their lookup by descriptor.
 
 An element holds a descriptor, which is words and keeps nothing alive. So all memory of such elements has a `Held`,
 which views and copies of the memory share or take over. Guarantees: a descriptor that the host writes is that of

@@ -1,4 +1,4 @@
-"""Memory of arrays as NumPy sees it: made, adopted from others, checked, and read as elements.
+"""Host memory of arrays as NumPy arrays: allocated or adopted, checked, and read as elements.
 
 Guarantees of what `allocate` and `memory_of` return: the element's extents are the trailing axes
 and lie packed, addresses fit the element type, strides are never negative. `refused` names what

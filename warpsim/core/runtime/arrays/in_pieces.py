@@ -1,4 +1,4 @@
-"""What arrays in pieces have in common: the structs that hold the pieces, selections of them, and the gradients.
+"""Common base of arrays in pieces: the structs that hold the pieces, selections of them, and their gradients.
 
 Kernels reach gradients through the descriptors of the pieces, so all arrays and selections of the same pieces have
 the same gradient. Pieces in memory of an array that has a gradient share that. Others get one of their own when it is

@@ -1,4 +1,4 @@
-"""Who holds how much memory: allocations of arrays by scope and by the line that made them."""
+"""Memory statistics: allocations of arrays by scope and by source line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Zeroed memory laid out as that of some arrays: where arrays overlap, their mirrors overlap in the same way."""
+"""Mirrors: zeroed shadow memory of arrays, which overlaps where the arrays overlap."""
 
 from __future__ import annotations
 

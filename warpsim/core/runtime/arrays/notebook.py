@@ -1,4 +1,4 @@
-"""What Jupyter shows of an object: a small table of facts in HTML, for arrays with the range of their numbers."""
+"""HTML tables of facts about objects for Jupyter, with the value range of arrays."""
 
 from __future__ import annotations
 

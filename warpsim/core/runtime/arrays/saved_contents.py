@@ -1,4 +1,4 @@
-"""Copies before overwrites: who still needs the contents of which memory, and what a write to it does.
+"""Saved contents: copies of memory taken before a write, for the tapes that still need what it held.
 
 A tape registers a `Read` for every array view whose contents some adjoint may look at. Arrays and their
 views share one `Allocation`, which finds the reads that a write is about to destroy. A write that the tape

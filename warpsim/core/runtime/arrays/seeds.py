@@ -1,4 +1,4 @@
-"""Seeds in gradient arrays, told apart from what a backward pass left there.
+"""Gradient seeds: what a user wrote to gradient arrays, told apart from results of a backward pass.
 
 What a user writes to `a.grad` is where a backward pass starts from; what the last one left in gradients of arrays
 that its tape wrote must not count again. Gradient arrays that nobody asked for hold no seeds. Of those that a user

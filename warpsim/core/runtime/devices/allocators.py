@@ -1,4 +1,4 @@
-"""Where memory of arrays comes from: allocators of the user's in the place of a device's own.
+"""Memory allocators: a user's own in place of that of a device.
 
 An allocator is any object with `allocate(size)`, which gives an address, and `deallocate(address, size)`. It has to
 give memory that the device can use; what it gave comes back when the last array over it is gone, on CUDA after all

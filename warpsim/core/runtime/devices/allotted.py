@@ -1,4 +1,4 @@
-"""Memory that an allocator gave, by its address, and a device's own memory as an allocator gives it."""
+"""Allocations by address: from a user's allocator, or from a device's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stream capture: operations become steps of a graph instead of running, while a thread captures one.
+"""Stream capture: operations of a capturing thread become steps of a graph instead of running.
 
 Everything that a thread does outside of launches goes through `recorded`, which runs it or hands it to the graph.
 """

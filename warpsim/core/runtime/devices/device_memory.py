@@ -1,4 +1,4 @@
-"""Memory that only a device sees, as NumPy sees it: shapes, strides and views are NumPy's, contents are elsewhere.
+"""Device memory as NumPy arrays: with NumPy's shapes, strides and views, and contents on a device.
 
 `DeviceMemory` is a NumPy array whose data pointer leads to a device. Slicing, transposing and reinterpreting it
 touch no element. Writing into it (`m[...] = x`, `np.copyto`) copies to the device, or on it; reading it

@@ -1,4 +1,4 @@
-"""Kinds of memory: what an array lies in."""
+"""Memory kinds of arrays: host, pinned, device, memory pool, managed."""
 
 from __future__ import annotations
 

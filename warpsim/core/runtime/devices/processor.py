@@ -1,4 +1,4 @@
-"""The machine that kernels run on where they run on no GPU: what reports of times have to name."""
+"""Processor name and number of usable cores, for reports of timings."""
 
 from __future__ import annotations
 

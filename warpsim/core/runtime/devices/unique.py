@@ -1,4 +1,4 @@
-"""`Unique`: what stands for something outside of Python, such as a stream or a mesh, is neither copied nor pickled."""
+"""`Unique`: base of objects that own resources outside of Python, such as streams and meshes, and refuse copies."""
 
 from __future__ import annotations
 

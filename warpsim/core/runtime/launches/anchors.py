@@ -1,4 +1,4 @@
-"""What the bytes of an argument block lead to besides its arguments: gradients, and structures behind ids.
+"""Keep-alive references of an argument block: gradients, and structures behind ids.
 
 A recorded launch keeps it alive: the block holds addresses, and what they are addresses of may be replaced.
 """

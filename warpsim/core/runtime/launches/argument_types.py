@@ -1,4 +1,4 @@
-"""Types of a kernel's parameters: those of launch arguments where annotations are generic, or those of an overload."""
+"""Parameter types of a kernel: its annotations, with generic ones resolved from launch arguments or an overload."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What failed checks of a compiled kernel report, turned into exceptions.
+"""Reports of failed checks in compiled kernels, as exceptions.
 
 A kernel with assertions, or compiled with `config.verify`, gets the address of a record in its
 argument block; the first thread whose check fails claims the record and fills it.

@@ -1,4 +1,4 @@
-"""The launcher of each kind of device, and launches made ready for one."""
+"""The choice of a launcher by kind of device, and launches prepared for one."""
 
 from __future__ import annotations
 

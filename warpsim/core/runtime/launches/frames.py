@@ -1,4 +1,4 @@
-"""Frames of time: what a tape that was recorded in a capture holds after each launch of the graph.
+"""Frame scopes: the point in time, now or a graph's launch, at which a tape's saved contents are valid.
 
 Operations act now, or in the time of the graph that is captured; `Session.frame` says where the contents are valid
 that a tape needs. A write in one time leaves the reads of another alone. When a capture ends, and when its graph

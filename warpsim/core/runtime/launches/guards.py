@@ -1,4 +1,4 @@
-"""What is looked at before a launch whose kernel follows, or stores, arrays in memory.
+"""Launch guards: checks of array references in memory, before launches of kernels that follow or store them.
 
 A `Guard` belongs to one form of a kernel; kernels that know all their arrays from their arguments have none.
 """

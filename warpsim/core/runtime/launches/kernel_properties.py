@@ -1,4 +1,4 @@
-"""What programs ask about the machine code of kernels: registers, fitting blocks, and the CPU that it is for."""
+"""Machine-code properties of kernels: registers, suggested block sizes, and cache keys for the CPU."""
 
 from __future__ import annotations
 

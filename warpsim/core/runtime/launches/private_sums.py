@@ -1,4 +1,4 @@
-"""Launches whose kernel scatters sums: `atomic_add` on floats where threads may meet.
+"""Privatized scatter sums: floats summed by `atomic_add`, in a private copy of the array for each chunk of a launch.
 
 x86 has no float atomic, and the order in which threads meet would show in the sums. So a chunk of
 threads adds into a private copy of the array, and the copies are added up in chunk order. The number

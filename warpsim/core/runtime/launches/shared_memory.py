@@ -1,4 +1,4 @@
-"""Whether arguments of a launch share memory in a way that forbids sums in registers and private copies."""
+"""Alias checks among launch arguments, for sums in registers and private copies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ways in which a launch runs: on the CPU in order, in chunks, or in chunks with copies of sums; on CUDA in a grid.
+"""Launch schedules: on the CPU in order, in chunks, or in chunks with private sums; on CUDA in a grid.
 
 Which one it is follows from the program and the arguments (see `private_sums`); what is left to do needs only the
 machine code and the argument block. So a launch that is stored with its way runs the same without its program.

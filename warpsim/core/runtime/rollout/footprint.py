@@ -1,4 +1,4 @@
-"""What the steps of a loop touch: arrays that they write, and arrays from outside that they read.
+"""Read and write sets of a loop's steps: arrays that they write, and outer arrays that they read.
 
 A loop whose steps are run again in reverse must keep all that goes from one step to the next. `Watch` is a
 tape that sees every operation and keeps nothing; `Footprint` compares what it saw with what was declared.

@@ -1,1 +1,1 @@
-"""Tapes: what is recorded, what of it is kept, and the reverse."""
+"""Tapes: recording of operations, saved contents, the reverse sweep."""

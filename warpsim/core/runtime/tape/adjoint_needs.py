@@ -1,4 +1,4 @@
-"""What the adjoint of a kernel will ask for, known before anything is compiled for it.
+"""Requirements of a kernel's adjoint: the contents to save at a launch, before the adjoint is compiled.
 
 Recording a launch must know which contents some day matter. First the forward program decides, which is
 cheap and too careful: every array that is read matters. Only where an overwrite is about to happen, or where

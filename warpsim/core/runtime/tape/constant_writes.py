@@ -1,4 +1,4 @@
-"""Launches inside a tape whose results count as constant: the gradient of exactly the elements that they store is cut.
+"""Constant writes: launches inside a tape that cut the gradient of exactly the elements that they store.
 
 Such a launch runs in the marking form of its kernel (`passes.reverse.marking`), with marks in the place of the
 gradients of arrays that the tape knows already. What it updates by atomics (`x[i] += 1.0` too) is neither constant nor

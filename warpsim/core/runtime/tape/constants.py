@@ -1,4 +1,4 @@
-"""Arrays that are set inside a tape and only read from then on: parameters, as a rule, whose gradient somebody wants.
+"""Parameters on a tape: arrays that the host sets inside it and that are only read from then on.
 
 What sets an array first of all is no part of the computation that gradients are asked for: its gradient is that of the
 values that were set, as if they had been set before the tape. Arrays that launches write, sums that begin at zero above

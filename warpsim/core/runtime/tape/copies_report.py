@@ -1,4 +1,4 @@
-"""The report of `Tape.report`: what a tape copied because it was about to be overwritten."""
+"""The report of `Tape.report`: copies that a tape made before overwrites."""
 
 from __future__ import annotations
 

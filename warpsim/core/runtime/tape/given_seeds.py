@@ -1,4 +1,4 @@
-"""What `Tape.backward` is given to start from, a loss and gradients of arrays, checked; and what it is to keep."""
+"""Arguments of `Tape.backward`, checked: a loss, gradients to start from, and gradients to keep."""
 
 from __future__ import annotations
 

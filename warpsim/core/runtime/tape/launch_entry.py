@@ -1,4 +1,4 @@
-"""`LaunchEntry`: a recorded launch; what the host noted when it was launched, and what the reverse found since."""
+"""`LaunchEntry`: a recorded launch, with its arguments and what the reverse computed for it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .tangent_launch import MovedLaunch, gradient_names
 
 
 class LaunchSnapshot:
-    """What few launches have: arrays in structs, index tables, contents and values kept for the reverse."""
+    """Records of a launch beyond its array arguments: arrays in structs, index tables, contents from before it."""
 
     def __init__(self) -> None:
         self.reads: list[tuple[Path, int | None, array, Read]] = []

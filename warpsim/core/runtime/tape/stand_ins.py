@@ -1,4 +1,4 @@
-"""Saved contents in the place of present ones: arguments of adjoints, and memory while a function runs."""
+"""Substitution of saved contents for present ones: in arguments of adjoints, and in memory while a function runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which arrays a launch reads and which it writes, by the names of its parameters.
+"""Read and write sets of a launch: arrays by the names of its parameters.
 
 Guarantees: arrays in struct parameters are told apart (`s.x`); an array that is only summed into by
 atomics counts as written; an array that came out of memory, or out of a choice, counts for every

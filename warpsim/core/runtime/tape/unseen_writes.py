@@ -1,4 +1,4 @@
-"""Writes between the operations of a tape that it did not record: no gradient may pass as if there were none."""
+"""Refusal of gradients through unseen writes: those between operations of a tape that it did not record."""
 
 from __future__ import annotations
 

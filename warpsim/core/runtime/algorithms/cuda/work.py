@@ -1,4 +1,4 @@
-"""Algorithms made of many launches: done at once, or prepared for the graph that is being captured.
+"""Multi-launch algorithms: run at once, or appended to the graph under capture.
 
 Code that computes something with several kernels is written once, as a function that is given a `Now` or a
 `Later`. `stepped` turns it into one step: it does the work when the step runs or, while a graph is captured,

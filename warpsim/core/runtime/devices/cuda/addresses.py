@@ -1,4 +1,4 @@
-"""Which CUDA device the memory at an address belongs to, as the driver knows it."""
+"""Address lookup: the CUDA device that owns an address, by the driver's answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory of a CUDA device by address: given back when nothing refers to it any more."""
+"""CUDA buffers by address: memory freed with the last reference to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DLPack for memory on CUDA devices: capsules that other frameworks take, and capsules of theirs taken apart.
+"""DLPack capsules of CUDA memory: exported to other frameworks, and imported from them.
 
 A capsule that is made here keeps its memory alive until the consumer's deleter call, or until it is dropped
 untaken; whichever comes frees it once. A capsule that is read here counts as taken at once: `Lent.held` calls

@@ -1,4 +1,4 @@
-"""The CUDA driver: looked for once, called through one door, its errors turned into exceptions.
+"""The CUDA driver API: located once, called through one function, with errors as exceptions.
 
 `reason()` says why there is no usable driver, or nothing when there is one; asking loads no package and
 never fails. `call` runs a function of `cuda.bindings.driver` and returns its result without the status.

@@ -1,4 +1,4 @@
-"""Steps of a captured graph that are work for one CUDA device, as CUDA graphs.
+"""CUDA graphs: consecutive steps of a captured graph on one device, launched together.
 
 A step only puts work on the current stream: a launch, a fill, a copy on the device. Steps that turn out to
 need the host (an upload, say) raise `NeedsHost` before they did anything, and stand between two graphs.

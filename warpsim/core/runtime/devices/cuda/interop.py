@@ -1,4 +1,4 @@
-"""Memory on CUDA devices that other frameworks and warpsim share, without copies.
+"""Zero-copy sharing of CUDA memory with other frameworks.
 
 Others read `__cuda_array_interface__` (version 3) or `__dlpack__` of an array; `memory_of` reads theirs. Both say
 which stream the contents are made on. Who takes memory lets its own stream wait for that one, so nobody waits on

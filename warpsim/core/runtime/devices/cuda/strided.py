@@ -1,4 +1,4 @@
-"""Copies and sums between memory of one device whose elements need not lie packed: kernels of our own.
+"""Strided copies and sums within the memory of one device, by kernels of our own.
 
 They are compiled here, as kernels and launches stand on memory, not under it. Copied elements travel as words of
 1, 2, 4 or 8 bytes, the widest that strides and addresses allow. Extents that lie in one line are joined first; where

@@ -1,4 +1,4 @@
-"""Names that arrays have in the program of the user: variables, items of lists, attributes of objects.
+"""Display names of arrays from the user's program: variables, items of lists, attributes of objects.
 
 Guarantees: only looks, never calls: no property is evaluated, nothing is compared. One level deep: `x`,
 `states[3]`, `forces['wind']`, `state.q`.
