@@ -1,4 +1,4 @@
-"""Which input meets which output: the mask of a Jacobian, by names or positions, checked.
+"""Pairs of inputs and outputs of a Jacobian: the mask by names or positions, checked.
 
 Guarantees: every pair that `chosen_pairs` returns names a differentiable input and a differentiable
 output; an empty choice is an error, never an empty answer.

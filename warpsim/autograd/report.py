@@ -1,4 +1,4 @@
-"""Where gradients go wrong on a tape: launch by launch, what arrives and what leaves.
+"""The gradient report of a tape: launch by launch, gradients on arrival and on departure.
 
 `gradient_report` runs a tape in reverse one entry at a time, and looks at the gradients of what the entry
 wrote (they arrive) and at what it adds to the gradients of what it read (it leaves). It names the first

@@ -1,4 +1,4 @@
-"""What a Jacobian is taken of: a kernel launch or a Python function, behind one face.
+"""Subjects of a Jacobian behind one interface: a kernel launch or a Python function.
 
 Guarantees: a subject knows its differentiable inputs and outputs by name, evaluates any number of times
 from the same starting contents, and leaves the caller's arrays as they were. A kernel runs on private

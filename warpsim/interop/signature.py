@@ -1,4 +1,4 @@
-"""What an operator takes and returns: parameters of a kernel or an annotated function as inputs and outputs.
+"""Signatures of operators: parameters of a kernel or an annotated function as inputs and outputs.
 
 Frameworks know numbers alone, so elements of vectors and matrices are trailing extents of their tensors: an array
 of shape (n,) of `mat22` is a tensor of shape (n, 2, 2). Shapes with these extents are called full here.

@@ -1,4 +1,4 @@
-"""What SGD and Adam share: checked parameters and gradients, and the precision of their state."""
+"""Common state of SGD and Adam: checked parameters and gradients, and the precision of their state."""
 
 from __future__ import annotations
 

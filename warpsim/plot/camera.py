@@ -1,4 +1,4 @@
-"""Where a picture is taken from: world points to pixels, and pixels back to rays."""
+"""Cameras of pictures: world points to pixels, and pixels back to rays."""
 
 from dataclasses import dataclass, replace
 

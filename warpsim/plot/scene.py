@@ -1,4 +1,4 @@
-"""What a picture shows: triangle surfaces and balls with colors, checked before anything is drawn."""
+"""Scenes of pictures: triangle surfaces and balls with colors, checked before anything is drawn."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Whether the distance fields of a model know distances as far from their surfaces as contact needs them.
+"""Narrow bands of distance fields, checked: they reach as far from surfaces as contact needs distances.
 
 A level set holds distances in a band around its surface and answers with the width of the band elsewhere. Between
 voxels distances are interpolated, so those up to some distance need voxels one diagonal of a voxel farther.

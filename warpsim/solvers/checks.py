@@ -1,4 +1,4 @@
-"""What is refused before a simulation starts: numbers that no material has, and rest shapes without size."""
+"""Checks of a model before a simulation: numbers that no material has, and rest shapes without size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a triangle mesh has an inside: every edge is between two faces that turn it opposite ways."""
+"""Closed meshes: every edge is between two faces that turn it opposite ways."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may enter or leave a USD stage: finite arrays of the right shape, valid indices.
+"""Checks of what enters or leaves a USD stage: finite arrays of the right shape, valid indices.
 
 Every function takes the name of what it looks at, so that an error says which prim and which
 argument was wrong, what was found, what was expected and what to do.  Arrays come back contiguous

@@ -1,4 +1,4 @@
-"""How many prims a layer composes to, counted before pxr composes them: references to references multiply.
+"""Prim counts of composed layers, known before pxr composes them: references to references multiply.
 
 The count is a bound from above: prims that several arcs bring count for each, of variants the largest counts. What it
 takes is in proportion to what is written in the layers, not to what that composes to.

@@ -1,4 +1,4 @@
-"""How much binary USD files ask for, found from their tables before pxr reads them.
+"""Memory requirements of binary USD files, read from their tables before pxr reads them.
 
 Arrays of integers and of many floats are compressed in such files, up to a thousandfold, and so are the tables of
 names, paths and specs. `check_file` reads where values stand and how long arrays say they are, in files of any version

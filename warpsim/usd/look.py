@@ -1,4 +1,4 @@
-"""What a renderer needs besides shapes: a material, a camera that sees all of it, a sun and a sky.
+"""Look of a USD stage besides shapes: a material, a camera that sees all of it, a sun and a sky.
 
 The material shows the color of each prim or point (`UsdPreviewSurface` fed with `displayColor`) and is bound to the
 default prim, so that it goes along where the file is referenced; camera and lights stand beside it, and do not.

@@ -1,4 +1,4 @@
-"""What runs in a process that reads USD for another one, see `reader`: limits, and answers to its questions."""
+"""The process that reads USD for another one, see `reader`: limits, and answers to its questions."""
 
 import gc
 import os

@@ -1,4 +1,4 @@
-"""What `warpsim view` and `warpsim run NAME --view` do."""
+"""Commands of the viewer: `warpsim view` and `warpsim run NAME --view`."""
 
 from __future__ import annotations
 

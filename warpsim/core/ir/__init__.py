@@ -1,1 +1,1 @@
-"""What a program is: typed structured SSA with a builder, printer, verifier and interpreter (floor 2)."""
+"""Programs: typed structured SSA with a builder, printer, verifier and interpreter (floor 2)."""

@@ -1,4 +1,4 @@
-"""What an operation means: the table of rows (floor 3). `seal` refuses a row without a derivative or a reason."""
+"""Operations: the table of rows (floor 3). `seal` refuses a row without a derivative or a reason."""
 
 from .arith import add, div, floordiv, mod, mul, neg, pos, sub
 from .choice import cast, clamp, max, min, stop_gradient, where

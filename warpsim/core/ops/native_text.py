@@ -1,4 +1,4 @@
-"""What C++ text does with the names of its parameters, as far as the text alone shows.
+"""Uses of parameters in C++ text: reads and writes, as far as the text alone shows.
 
 Guarantees: a name that is not mentioned is not used. A name that seems constant may still be changed
 through a reference or a function: whoever relies on it declares it `const` and lets the compiler decide.

@@ -1,4 +1,4 @@
-"""Where a thread stands in its launch."""
+"""Thread indices and block sizes in a launch."""
 
 from __future__ import annotations
 

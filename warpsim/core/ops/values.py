@@ -1,4 +1,4 @@
-"""How rows compute on compiled targets: small factories that emit LLVM instructions.
+"""Emitters of rows on compiled targets: small factories of LLVM instructions.
 
 A row's `value` is called as `value(target, call, args)`: `args` holds, per operand, the list of
 LLVM scalars that its type flattens to (a vec3 is three); it returns the flat list of the result,

@@ -1,1 +1,1 @@
-"""What a value is: scalars, compounds, structs, arrays, and patterns that match them (floor 1)."""
+"""Types of values: scalars, compounds, structs, arrays, and patterns that match them (floor 1)."""

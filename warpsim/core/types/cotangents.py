@@ -1,4 +1,4 @@
-"""Which types have cotangents: those whose values have a derivative."""
+"""Differentiable types: those whose values have a derivative, and so a cotangent."""
 
 from __future__ import annotations
 

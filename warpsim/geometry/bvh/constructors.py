@@ -1,4 +1,4 @@
-"""Which way a hierarchy is built: by splits of least surface, or by a sort; and on which device.
+"""The choice of a BVH builder, by splits of least surface area or by a sort, and of its device.
 
 The first makes queries fast and wants few fast threads, the second many. So GPUs sort unless they are told
 otherwise; told so, they get a hierarchy that the CPU has built.

@@ -1,4 +1,4 @@
-"""What builds of hash grids have in common: how the table is laid out, and in which cell of it a point lies.
+"""Common parts of hash grid builds: the layout of the table, and the cell of a point in it.
 
 Guarantees of all builds: points of one cell keep the order of their indices, so the result does not depend on the
 number of threads; points with a NaN or an infinity stand behind all cells, where no query looks; the work grows with

@@ -1,4 +1,4 @@
-"""What a hash grid is made of: the structs that its builder fills and its queries read.
+"""Data of a hash grid: the structs that its builder fills and its queries read.
 
 Cells are bricks of a table of four axes: x, y, z and the group layer; x comes fastest, so that neighbouring
 cells along x are neighbours in memory, and so are the points in them. Along an axis cells are counted from an origin

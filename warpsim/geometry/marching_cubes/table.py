@@ -1,4 +1,4 @@
-"""How a surface cuts a cube: the triangles of each of the 256 patterns of inside and outside corners, from rules.
+"""The case table of marching cubes: triangles of each of the 256 patterns of corners, from rules.
 
 Corner c of a cube stands at (c & 1, c >> 1 & 1, c >> 2); bit c of a case is set where the corner is inside. An edge is
 named 4 * corner + axis by its corner with the smaller coordinates and the axis it runs along; it is cut where one of

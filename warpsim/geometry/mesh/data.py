@@ -1,4 +1,4 @@
-"""What kernels see of a mesh: its arrays, the tree over its faces, and the corners of faces as queries read them.
+"""Data of a mesh in kernels: its arrays, the tree over its faces, and the corners of faces in the order of queries.
 
 A leaf of the tree holds up to eight triangles, and a `TrianglePack` their corners, component by component, so
 that one instruction works on eight triangles. `tree.items` has eight positions for every leaf: position

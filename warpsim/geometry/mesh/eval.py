@@ -1,4 +1,4 @@
-"""What a mesh has at a face: positions, velocities, normals, and the arrays themselves. All differentiable.
+"""Evaluation of a mesh at a face: positions, velocities, normals, and the arrays themselves. All differentiable.
 
 Indices are not checked outside of `config.verify` and the device "interp", like any index into an array.
 """

@@ -1,4 +1,4 @@
-"""How much memory glTF files ask for: lengths of arrays stand in a text, and need no bytes behind them."""
+"""Memory requirements of glTF files: lengths of arrays stand in a text, and need no bytes behind them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where everything stands in a NanoVDB file and grid: sizes and byte offsets, derived from short descriptions.
+"""The layout of NanoVDB files and grids: sizes and byte offsets, derived from short descriptions.
 
 Guarantees: every number follows from the list of fields by the alignment rules of C structs; no other file
 of warpsim holds a byte offset of the format.  Each structure is a `Record` with a NumPy dtype, so that

@@ -1,4 +1,4 @@
-"""What a caller says about a grid beside its voxels: type, transform, class, name; decided and checked.
+"""Settings of a grid beside its voxels: type, transform, class, name; decided and checked.
 
 Guarantees: a `Settled` fits together and fits the format: the type has a layout, the class goes with the type,
 the map is finite in single precision and can be inverted, the background is a value of the type.

@@ -1,4 +1,4 @@
-"""What a NanoVDB grid holds, as plain NumPy arrays: active voxels, tiles, values at voxels, dense boxes.
+"""Contents of a NanoVDB grid as plain NumPy arrays: active voxels, tiles, values at voxels, dense boxes.
 
 Guarantees: vectorised over voxels; results follow masks and tables, never what headers claim about boxes and
 counts.  Voxels are listed leaf by leaf in the order of the buffer, and inside a leaf with z running fastest:

@@ -1,4 +1,4 @@
-"""What swept volumes are given: meshes, their poses, and the grid around all that they pass."""
+"""Inputs of swept volumes: meshes, their poses, and the grid around their whole path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What kernels see of a texture: its numbers, how many there are, and how to read between them.
+"""Data of a texture in kernels: its numbers, how many there are, and how to read between them.
 
 All levels stand in one array, the finest first, each with the fastest axis u and the channels of a texel side by side.
 Numbers are float32 whatever they were made of, and normalized where that is an integer of 8 or 16 bits: so a texture

@@ -1,4 +1,4 @@
-"""How textures are read: what stands between texels, and what beyond the outermost."""
+"""Filter and address modes of textures: values between texels, and beyond the outermost."""
 
 from __future__ import annotations
 

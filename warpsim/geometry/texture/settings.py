@@ -1,4 +1,4 @@
-"""What textures are given, as their fields: data, shapes, types and modes that fit each other, or an error."""
+"""Settings of textures: data, shapes, types and modes that fit each other, or an error."""
 
 from __future__ import annotations
 

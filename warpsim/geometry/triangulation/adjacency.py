@@ -1,4 +1,4 @@
-"""Which triangles share an edge: half-edges sorted by their two vertices, so that the two of an edge meet."""
+"""Adjacency of triangles: half-edges sorted by their two vertices, so that the two of an edge meet."""
 
 from __future__ import annotations
 

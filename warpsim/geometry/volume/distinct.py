@@ -1,4 +1,4 @@
-"""Which cubes of voxels contain points, found where the points are: sorted, and each cube taken once.
+"""Distinct cubes of voxels that contain points: sorted on the device of the points, each taken once.
 
 For points in the memory of a GPU: only the list of cubes comes to the host, which builds trees from it. Points are
 sorted by z, then by x and y, both times without changing the order of equals; equal cubes then follow each other.

@@ -1,4 +1,4 @@
-"""What users say about new volumes, settled: points become voxels, sizes a map, background values grid types."""
+"""Inputs of new volumes, converted: points to voxels, sizes to a map, background values to grid types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How functions of JAX are captured in CUDA graphs, and when what they launch is compiled.
+"""Graph and preload modes of functions of JAX.
 
 Programs of JAX for CUDA devices launch no kernels here, so nothing is captured: modes are checked, and those in which
 this package would capture a graph are refused where a program is made for the CPU.

@@ -1,4 +1,4 @@
-"""What functions reach by the names in them, as text: digests of modules change with what these names mean now."""
+"""Names reached by functions, as text: a module's digest changes with what they mean now."""
 
 from __future__ import annotations
 

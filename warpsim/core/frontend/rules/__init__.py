@@ -1,1 +1,1 @@
-"""What each construct of the language becomes: one rule by kind of syntax node."""
+"""Translation rules of the language: one by kind of syntax node."""

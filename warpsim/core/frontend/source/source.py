@@ -1,4 +1,4 @@
-"""Where a kernel's text comes from: its syntax tree, the names it can see, and source locations."""
+"""The source of a kernel: its text, its syntax tree, the names it can see, and source locations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which locals a piece of syntax may redefine, where that depends on what its names mean."""
+"""Locals redefined by a piece of syntax, where that depends on what its names mean."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What kernels call by a rule of its own, besides ops and types."""
+"""Callees of kernels with a rule of their own, besides ops and types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which floating-point values decide something: what fast mathematics must leave alone. An analysis.
+"""Deciding floats: the values that fast mathematics must leave alone, as something is decided by them. An analysis.
 
 A value decides where its bits reach a comparison, an integer, a function with jumps, native code, or an
 atomic that picks one of several values. An adjoint computes such values again and must decide what the

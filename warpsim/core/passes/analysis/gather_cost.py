@@ -1,4 +1,4 @@
-"""Whether the sums of an adjoint are better gathered by their elements than scattered by its threads."""
+"""Cost of gathering the sums of an adjoint by element, against scattering them by thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether lanes pay: estimates of what a thread takes by itself, and as a lane of a vector.
+"""Cost of lanes: estimates of a thread's time by itself, and as a lane of a vector.
 
 By itself, a thread moves scalars from and to memory at next to no cost beside its arithmetic. As a lane it gathers and
 scatters them one by one, but computes together with its neighbours. A branch by a comparison of floats often goes

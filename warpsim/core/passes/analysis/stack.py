@@ -1,4 +1,4 @@
-"""What a thread keeps on its stack: refuses programs whose local arrays do not fit. An analysis: it changes nothing.
+"""Stack use of a thread: refuses programs whose local arrays do not fit. An analysis: it changes nothing.
 
 Guarantees: a program that passes takes at most `MOST_BYTES` for its local arrays and the states that its reversed loops
 keep, so it runs on every thread there is. On the CPU, threads have the stack of Python's threads, 8 MiB on
