@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import warpsim as wp
-from warpsim.core.runtime.commands.fusion import Commands
+from warpsim.core.runtime.steps.batches import Packed
 
 SIZES = (1_000, 20_000, 200_000, 1_000_000, 4_000_000)
 
@@ -32,10 +32,7 @@ def chain(n: int) -> Any:
 
 def apart(graph: Any) -> Callable[[], object]:
     """The launches of a graph in one call, none of them fused."""
-    parts = [Commands([step]) for step in graph.steps]
-    whole = Commands([])
-    whole.packed, whole.count = b"".join(part.packed for part in parts), len(parts)
-    return whole
+    return Packed(graph.steps)
 
 
 def best_times(runs: tuple[Callable[[], object], ...], repeats: int, rounds: int = 12) -> list[float]:

@@ -13,8 +13,8 @@ def test_both_ways_do_the_same_work():
     assert fused.apart(single).count == 5
     fused.apart(single)()
     together.launch()
-    numbers = [graph.steps[0].args[1].numpy().tolist() for graph in (single, together)]
-    assert numbers[0] == numbers[1] != fused.chain(700).steps[0].args[1].numpy().tolist()
+    numbers = [graph.steps[0].call.args[1].numpy().tolist() for graph in (single, together)]
+    assert numbers[0] == numbers[1] != fused.chain(700).steps[0].call.args[1].numpy().tolist()
 
 
 def test_the_table_has_a_row_for_each_size(capsys):

@@ -157,7 +157,7 @@ class _Watcher:
         arrived = [self.gradient(name, a, _gradient(a)) for name, a in {**writes, **linked}.items() if _has(a)]
         before = {name: _gradient(a) for name, a in sources.items() if _has(a)}
         if entry.step:
-            entry.step()
+            entry.step.run()
         written = {key_of(a) for a in writes.values()}
         left, own = [], []
         for name, values in before.items():

@@ -13,15 +13,14 @@ from typing import Any
 
 from ..core.runtime.arrays.array import array
 from ..core.runtime.devices.device import Device
-from ..core.runtime.tape.array_step import ArrayStep, Contents
-from ..core.runtime.tape.entry import Step
+from ..core.runtime.steps.operation import ArrayOperation, Contents, Operation
 from . import cufft, host
 
 NORMS = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
 """Where the factor is, and where it is in the transpose."""
 
 
-class Transform(ArrayStep):
+class Transform(ArrayOperation):
     """A transform along axes. Work is done by `host` or `cufft`, whose functions have one meaning."""
 
     home = "wp.fft"
@@ -38,10 +37,10 @@ class Transform(ArrayStep):
     def engine(self) -> Any:
         return host if self.device is None else cufft
 
-    def ready(self) -> Step:
+    def ready(self) -> Operation:
         if self.device is not None:
             cufft.bindings()  # says what is missing when the transform is asked for, not when a graph comes to it
-        return self
+        return super().ready()
 
     def run(self) -> None:
         (operand,), (result,) = self.operands, self.results

@@ -4,7 +4,7 @@ import pytest
 from graph_file_cases import axpy, numbers, value_of
 
 import warpsim as wp
-from warpsim.core.runtime.devices.capture import recorded
+from warpsim.core.runtime.steps.host_call import recorded
 from warpsim.errors import ArgumentTypeError, GraphFileError
 
 

@@ -17,7 +17,6 @@ from ...errors import ArgumentTypeError, GraphFileError, MissingGraphFileError, 
 from ..runtime.arrays.array import array
 from ..runtime.commands.graph import Graph
 from .load import load_graph
-from .loaded import LoadedGraph
 from .save import Saved
 
 _SUFFIX = ".wrp"
@@ -40,7 +39,7 @@ def capture_save(
     the files cannot be written; `ArgumentTypeError` for what is no graph or no array.
     """
     instance(graph, Graph, "graph")
-    if graph.is_loaded:
+    if graph.contents is not None:
         raise GraphFileError("a graph out of a file cannot be saved\nhelp: copy its file and the folder beside it")
     file, folder = _places(path)
     saved = Saved(graph, _named(inputs, outputs))
@@ -55,7 +54,7 @@ def capture_save(
         raise GraphFileError(f"the graph cannot be written to {file}: {error}") from error
 
 
-def capture_load(path: str | os.PathLike[str], device: Any = None) -> LoadedGraph:
+def capture_load(path: str | os.PathLike[str], device: Any = None) -> Graph:
     """The graph that `capture_save` wrote into a file: a copy of its own, with its own memory.
 
     device: of the kind that it was captured on, by default the current one. Launch it with `capture_launch`. The file
@@ -68,7 +67,7 @@ def capture_load(path: str | os.PathLike[str], device: Any = None) -> LoadedGrap
     return load_graph(_read(file, "graph"), lambda name: _read(folder / name, "machine code", cure), device, str(file))
 
 
-def capture_load_from_bytes(data: Any, modules: Mapping[str, Any] | None = None, device: Any = None) -> LoadedGraph:
+def capture_load_from_bytes(data: Any, modules: Mapping[str, Any] | None = None, device: Any = None) -> Graph:
     """The same from memory. data: the bytes of the file; modules: those of the files in the folder, by name.
 
     Raises as `capture_load` does, `TypeError` for what holds no bytes, `ValueError` for a buffer that is not

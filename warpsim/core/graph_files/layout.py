@@ -25,7 +25,7 @@ from typing import Any
 
 from ...errors import GraphFileError
 
-FORMAT = 1
+FORMAT = 2
 """Changes with this layout, with the description, and with what machine code and launches agree on: argument blocks,
 flags, records of checks, the table of structures."""
 

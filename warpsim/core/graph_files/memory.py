@@ -9,11 +9,11 @@ import numpy as np
 
 from ..runtime.arrays.host_memory import allocate
 from ..runtime.devices.device import CPU, Device, span_of
+from ..runtime.steps.fields import Fields
+from ..runtime.steps.refusals import damaged
 from ..types import scalars
 from ..types.arrays import WORD
 from ..types.scalars import uint8
-from .fields import Fields
-from .refusals import damaged
 from .regions import NOWHERE, PHASE
 
 _MOST_DIMENSIONS = 8  # four of an array, two of its elements, and room

@@ -12,8 +12,7 @@ The description is an object with
                         `at` it holds zeros
     patches             addresses in memory: pairs of places, of the address and of what it leads to
     structures          what kernels reach by ids: digest, record (hexadecimal), points
-    steps               in order, by `do`: "launch", "loop" (launches fused), "move", "operation" and
-                        "transpose" (of `wp.utils` and `wp.fft`), "publish" (arrays of a structure), "branch", "repeat"
+    steps               in order, by `do` (see `steps.kinds`), each as its class writes and reads it
     params              named arrays: name, view, element, rank (dimensions that are not of an element)
 
 A place is [region, offset, bytes], a view {place, shape, strides, dtype}, with `tables` where index tables pick its
@@ -23,7 +22,7 @@ elements. `points` and `ids` are pairs: where an address, or an id, stands in by
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from hashlib import sha256
 from typing import Any
 
@@ -33,31 +32,23 @@ from ...errors import CompilerError, GraphFileError
 from ..emit.layout import WORD, argument_offsets
 from ..emit.program import full_name
 from ..passes.simplify.handle_params import resolved, with_handle_params
-from ..runtime.algorithms.cuda.work import Later
 from ..runtime.arrays.array import array
 from ..runtime.arrays.host_memory import TypedMemory, record_of
 from ..runtime.arrays.indexed import indexedarray
-from ..runtime.commands.command import Launch
-from ..runtime.commands.conditional import Branch, Repeat
-from ..runtime.commands.fusion import loops
 from ..runtime.commands.graph import Graph
 from ..runtime.devices.device import Device, device_of, span_of
-from ..runtime.devices.transfer import Move, Transfer, name_of
 from ..runtime.launches.guards import arrays_in
-from ..runtime.launches.handles import Handle, Publication
+from ..runtime.launches.handles import Handle
 from ..runtime.launches.launcher import LaunchCall
 from ..runtime.launches.ways import InCopies, InGrid, InOrder, Way
-from ..runtime.tape.adjoint_launch import Launches
+from ..runtime.steps.refusals import unsavable
+from ..runtime.steps.step import Json
 from ..types import structs
 from ..types.handles import LIVE, digest, structure_name
 from ..types.scalars import is_bfloat16
 from .layout import pack
-from .operations import describe, operation_of
 from .pointers import Pointer, elements, pointers, pointers_of_arguments
-from .refusals import unsavable
 from .regions import PHASE, Place, Regions, bytes_at, space_of
-
-Json = dict[str, Any]
 
 
 class Saved:
@@ -75,7 +66,7 @@ class Saved:
         self._nested: set[tuple[Any, ...]] = set()
         self._patches: list[list[Place]] = []
         self._viewed: list[Any] = []  # constants of steps may be nobody else's, and must be there until they are read
-        steps = self._steps(graph)
+        steps = self.steps(graph)
         params = [self._param(name, a) for name, a in named.items()]
         self.regions.merge()
         regions, contents = self._regions()
@@ -103,56 +94,16 @@ class Saved:
             entries.append(entry)
         return entries, b"".join(parts)
 
-    # ----- steps ------------------------------------------------------------------------------
+    # ----- what steps ask ---------------------------------------------------------------------
 
-    def _steps(self, graph: Graph | None) -> list[Json]:
+    def steps(self, graph: Graph | None) -> list[Json]:
         """The steps of a graph; those of no graph are none."""
-        if graph is not None and graph.is_loaded:
+        if graph is not None and graph.contents is not None:
             raise unsavable("a graph out of a file, as a branch or the body of a loop")
-        groups = () if graph is None else graph.groups()
-        return [step for kind, steps in groups for step in self._group(kind, steps)]
+        return [part for piece in (graph.pieces() if graph else ()) for part in piece.step.saved(self)]
 
-    def _group(self, kind: Any, steps: Sequence[Any]) -> Iterator[Json]:
-        if kind is True:
-            for loop in loops(step.ready.call for step in steps):
-                yield from self._loop(loop)
-        else:
-            for step in steps:
-                yield from self._work(step if isinstance(step, Launch) else step.run)
-
-    def _loop(self, loop: Any) -> Iterator[Json]:
-        """Launches as one loop, as the graph runs them."""
-        launches = [self._launch(call) for call in loop.calls]
-        if len(launches) == 1:
-            yield from launches
-        else:
-            yield {"do": "loop", "launches": launches, "strip": loop.strip, "size": loop.chunk}
-
-    def _work(self, work: Any) -> Iterator[Json]:
-        if isinstance(work, Launch):
-            yield self._launch(work.ready.call)
-        elif isinstance(work, Launches):
-            yield from map(self._launch, work.calls)
-        elif isinstance(work, Transfer):
-            yield from self._moves(work)
-        elif (operation := operation_of(work)) is not None:
-            yield describe(operation, self._view)
-        elif isinstance(work, Later):
-            for part in work.parts:
-                yield from self._work(part)
-        elif isinstance(work, Publication):
-            yield {"do": "publish", "structure": self._structure(work.handle), **self._record(work.data)}
-        elif isinstance(work, Branch):
-            yield {"do": "branch", "if": self._view(work.condition._data), "then": self._steps(work.on_true),
-                   "else": self._steps(work.on_false)}  # fmt: skip
-        elif isinstance(work, Repeat):
-            yield {"do": "repeat", "while": self._view(work.condition._data), "steps": self._steps(work.body)}
-        else:
-            raise unsavable(f"{name_of(work)}, work of the host that only this process can do")
-
-    # ----- launches ---------------------------------------------------------------------------
-
-    def _launch(self, call: LaunchCall) -> Json:
+    def launch(self, call: LaunchCall) -> Json:
+        """Machine code and arguments of a launch, and the way in which it runs."""
         launcher = call.launcher
         if launcher.code is None:
             what = f"a launch of kernel {launcher.kernel.key!r} on {launcher.device}, which has no machine code"
@@ -161,14 +112,18 @@ class Saved:
             what = f"a launch of kernel {launcher.kernel.key!r} on {launcher.device} in a graph of {self.device}"
             raise unsavable(what, f"capture it with device={str(launcher.device)!r}")
         self._check_reach(call)
-        points = self._points(pointers_of_arguments(list(launcher.types), call.block))
-        way = launcher.way_of(call)
         return {
-            "do": "launch", "module": self._module(launcher), "kernel": launcher.kernel.key, "total": call.total,
-            "dim": list(call.dim) if isinstance(call.dim, tuple) else [call.dim],
-            "block": call.block.hex(), "points": points, "ids": self._ids(call), "checked": launcher.reports,
-            **self._way(way),
+            "module": self._module(launcher), "kernel": launcher.kernel.key, "total": call.total,
+            "dim": list(call.dim) if isinstance(call.dim, tuple) else [call.dim], "block": call.block.hex(),
+            "points": self._points(pointers_of_arguments(list(launcher.types), call.block)), "ids": self._ids(call),
+            "checked": launcher.reports, **self._way(launcher.way_of(call)),
         }  # fmt: skip
+
+    def published(self, record: Handle, content: structs.Struct) -> Json:
+        """A structure, and what kernels are to see of it."""
+        return {"structure": self._structure(record), **self._record(content)}
+
+    # ----- launches ---------------------------------------------------------------------------
 
     def _check_reach(self, call: LaunchCall) -> None:
         """Raise for memory that cannot be brought along."""
@@ -189,7 +144,7 @@ class Saved:
     def _way(self, way: Way) -> Json:
         """How a launch runs."""
         if isinstance(way, InCopies):
-            copies = [{"word": word, "view": self._view(target)} for word, target in way.targets]
+            copies = [{"word": word, "view": self.view(target)} for word, target in way.targets]
             return {"way": "copies", "copies": copies, "size": way.chunk, "flags": way.flags, "waves": way.waves}
         if isinstance(way, InGrid):
             return {"way": "grid", "block_dim": way.block_dim, "max_blocks": way.max_blocks}
@@ -239,14 +194,14 @@ class Saved:
             for inner in pointers(pointer.element, content, 0):
                 self._patches.append([Place(address + inner.at, WORD, False), self._reached(inner)])
 
-    def _view(self, memory: Any) -> Json:
+    def view(self, memory: Any) -> Json:
         """Memory as NumPy sees it, or elements of it that index tables pick."""
         if isinstance(memory, indexedarray):
-            tables = [None if t is None else self._view(t._data) for t in memory.indices]
-            return {**self._view(memory.data._data), "tables": tables}
+            tables = [None if t is None else self.view(t._data) for t in memory.indices]
+            return {**self.view(memory.data._data), "tables": tables}
         if isinstance(memory, TypedMemory):
             self._follow_elements(memory._array)
-            return self._view(memory._array._data)
+            return self.view(memory._array._data)
         on_host = space_of(device_of(memory), self.device, "memory that a step copies")
         place = Place(memory.ctypes.data, span_of(memory.shape, memory.strides, memory.itemsize), on_host)
         self.regions.add(place)
@@ -293,18 +248,6 @@ class Saved:
         content = record_of(data, {}).tobytes()
         return {"record": content.hex(), "points": self._points(pointers(type(data), content, 0))}
 
-    # ----- moves ------------------------------------------------------------------------------
-
-    def _moves(self, work: Transfer) -> Iterator[Json]:
-        moves = work.moves()
-        if moves is None:
-            what = "the reverse of a write that picks elements by index tables or repeats them"
-            raise unsavable(f"{what}, or constants on a GPU that refer to arrays")
-        return (self._move(move) for move in moves)
-
-    def _move(self, move: Move) -> Json:
-        return {"do": "move", "to": self._view(move.target), "from": self._view(move.source), "adds": move.adds}
-
     # ----- names ------------------------------------------------------------------------------
 
     def _param(self, name: str, a: array) -> Json:
@@ -317,7 +260,7 @@ class Saved:
             )
         if structs.holds_arrays(a.dtype):
             raise GraphFileError(f"array {name!r} refers to other arrays\nhelp: name these, which are stored as well")
-        view = self._view(a._data)
+        view = self.view(a._data)
         return {"name": name, "view": view, "element": full_name(a.dtype), "rank": a.ndim}
 
 

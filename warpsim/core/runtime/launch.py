@@ -186,7 +186,7 @@ def repeat(kernel: Kernel, dim: Any, args: Sequence[Any], input_count: int, reco
 def issue(call: LaunchCall) -> None:
     """Run a launch, or put it into the graph that is captured; tapes are told."""
     if current_graph() is not None:
-        Launch.of(call).replay()
+        Launch.of(call).ready.replay()
     elif saved_contents.alert:
         run_recorded(call)
     else:

@@ -20,9 +20,9 @@ from ...core.language import (
 )  # fmt: skip
 from ...core.runtime.arrays.creation import copy
 from ...core.runtime.arrays.fixed import Fixed
-from ...core.runtime.devices.capture import recorded
 from ...core.runtime.devices.unique import Unique
-from ...core.runtime.launches.handles import Handle, Publication
+from ...core.runtime.launches.handles import Handle
+from ...core.runtime.steps.publication import Publication
 from ...core.types.arrays import type_name
 from ...core.types.scalars import canonical
 from ...errors import ArgumentTypeError, DeviceError, HashGridError, counted
@@ -127,7 +127,7 @@ class HashGrid(Fixed, Unique):
             size = (flat.size, kinds is not None)
             if size != self._size:
                 self._size, self._present = size, self._data(*size)
-            recorded(Publication(self._handle, self._present))
+            Publication(self._handle, self._present).submit()
 
     def _flat(self, positions: Any) -> Any:
         """An array as one dimension, points of float16 as float32 ones. A graph does again at every launch what must

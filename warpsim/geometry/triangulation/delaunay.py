@@ -19,7 +19,7 @@ from ...core.language import (
 )  # fmt: skip
 from ...core.runtime.arrays import saved_contents
 from ...core.runtime.arrays.array import array as Array
-from ...core.runtime.devices.capture import recorded
+from ...core.runtime.steps.host_call import recorded
 from ...core.types.arrays import type_name
 from ...core.types.compounds import standard_names
 from ...errors import ArgumentTypeError, ArrayError, instance

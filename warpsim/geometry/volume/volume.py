@@ -17,7 +17,7 @@ import numpy as np
 from ...core.language import array, get_device, int32, uint8, vec3i
 from ...core.runtime.arrays.array import array as Array
 from ...core.runtime.arrays.fixed import Fixed
-from ...core.runtime.devices.capture import recorded
+from ...core.runtime.steps.host_call import recorded
 from ...core.runtime.devices.unique import Unique
 from ...core.runtime.launches.handles import Handle
 from ...core.types.arrays import type_name

@@ -9,7 +9,8 @@ import pytest
 import warpsim as wp
 import warpsim.core.runtime
 from warpsim.core.runtime.arrays.saved_contents import active
-from warpsim.core.runtime.tape.array_step import ArrayStep, StepEntry
+from warpsim.core.runtime.steps.operation import ArrayOperation
+from warpsim.core.runtime.tape.array_step import StepEntry
 from warpsim.core.runtime.tape.entry import TapeEntry
 from warpsim.errors import TapeError
 
@@ -192,7 +193,7 @@ def test_every_kind_of_entry_has_a_case():
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)
     kinds = {cls.__name__ for cls in subclasses(TapeEntry)} - {"StepEntry"}
-    kinds |= {cls.name for cls in subclasses(ArrayStep) if hasattr(cls, "name")}
+    kinds |= {cls.name for cls in subclasses(ArrayOperation) if hasattr(cls, "name")}
     assert set(KINDS) == kinds
 
 

@@ -9,12 +9,12 @@ import numpy as np
 from ...types.scalars import holds_floats
 from ..arrays.array import array
 from ..devices.device import Device
-from ..tape.array_step import ArrayStep, Contents
+from ..steps.operation import ArrayOperation, Contents
 from ..tape.host_gradients import add_gradient, spent
 from .operands import inner
 
 
-class Cast(ArrayStep):
+class Cast(ArrayOperation):
     """Convert the first `count` elements, or of arrays with other elements (not `same`) numbers."""
 
     name = "array_cast"

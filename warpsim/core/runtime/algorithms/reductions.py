@@ -11,14 +11,14 @@ import numpy as np
 from ...types.scalars import holds_floats
 from ..arrays.array import array
 from ..devices.device import Device
-from ..tape.array_step import ArrayStep, Contents
+from ..steps.operation import ArrayOperation, Contents
 from ..tape.host_gradients import add_gradient, add_to, spent
 from .operands import flat, inner
 
 _FEW = 16  # components that are worth a pass over memory each
 
 
-class Scan(ArrayStep):
+class Scan(ArrayOperation):
     """Running sums of all elements in order."""
 
     name = "array_scan"
@@ -44,7 +44,7 @@ class Scan(ArrayStep):
         add_gradient(operands[0], later.reshape((*source.shape, *inner(source))))
 
 
-class Reduction(ArrayStep):
+class Reduction(ArrayOperation):
     """What the first `count` elements along an axis (None: of all in order) are reduced to."""
 
     settings = ("axis", "count")
@@ -115,8 +115,8 @@ class Inner(Reduction):
         """Leibniz' rule."""
         wrapped = [array._wrap(c, a.dtype, a.device) for a, c in zip(self.operands, contents, strict=True)]
         other = array._wrap(np.zeros_like(results[0]._data), results[0].dtype, results[0].device)
-        self.on([other], [wrapped[0], operands[1]]).ready()()
-        self.on(results, [operands[0], wrapped[1]]).ready()()
+        self.on([other], [wrapped[0], operands[1]]).ready().run()
+        self.on(results, [operands[0], wrapped[1]]).ready().run()
         add_to(results[0]._data, other._data)
 
     def pull(self, results: list[Any], operands: list[Any], contents: Contents) -> None:

@@ -17,13 +17,13 @@ from ...types.cotangents import has_cotangent
 from ..arrays.array import array
 from ..devices.device import Device
 from ..devices.device_memory import on_host
-from ..tape.array_step import ArrayStep, Contents
+from ..steps.operation import ArrayOperation, Contents
 from ..tape.host_gradients import add_gradient
 from .operands import flat, inner
 from .radix import sort_order
 
 
-class Movement(ArrayStep):
+class Movement(ArrayOperation):
     """An operation that moves elements, and with them their gradients and tangents."""
 
     looks = True

@@ -20,7 +20,7 @@ from ..devices.device import span_of
 from . import saved_contents
 from .call_site import CallSite
 from .exports import exported
-from .saved_contents import Read, Run, Session, Writer, active, lock, suspended
+from .saved_contents import Read, Session, Writer, active, lock, suspended
 
 _EXACT_WORK = 1000  # how hard to look whether interleaved views share elements before assuming that they do
 
@@ -231,13 +231,13 @@ class Allocation:
             self.reach = 0
         read.forget()
 
-    def overwrite(self, a: Any, view: np.ndarray, tapes: tuple[Any, ...], writer: Writer, run: Run) -> None:
+    def overwrite(self, a: Any, view: np.ndarray, tapes: tuple[Any, ...], writer: Writer) -> None:
         """A part of array `a` is about to be written: save or spoil the reads that lose their contents."""
         with lock:
-            self._overwrite(a._held, view, span(a) if view is a._data else bounds(view), tapes, writer, run)
+            self._overwrite(a._held, view, span(a) if view is a._data else bounds(view), tapes, writer)
 
     def _overwrite(
-        self, held: Any, view: np.ndarray, reach: tuple[int, int], tapes: tuple[Any, ...], writer: Writer, run: Run
+        self, held: Any, view: np.ndarray, reach: tuple[int, int], tapes: tuple[Any, ...], writer: Writer
     ) -> None:
         low, high = reach
         sessions = [tape.session for tape in tapes]
@@ -249,21 +249,21 @@ class Allocation:
             if session.live and read.view is not view and not meets(read.view, view):
                 continue
             if session in sessions:
-                read.save(held, writer, run)
+                read.save(held, writer)
             elif session.live:
-                self._overwrite_unseen(read, (max(low, read.low), min(high, read.high)), held, sessions, writer, run)
+                self._overwrite_unseen(read, (max(low, read.low), min(high, read.high)), held, sessions, writer)
             if read.counts is not None:
                 read.let_go()
             self.drop(read)
 
     def _overwrite_unseen(
-        self, read: Read, reach: tuple[int, int], held: Any, sessions: list[Session], writer: Writer, run: Run
+        self, read: Read, reach: tuple[int, int], held: Any, sessions: list[Session], writer: Writer
     ) -> None:
         """Contents that a tape needs are about to be overwritten, and the tape does not see it."""
         session, trusted = read.session, [tape.session for tape in suspended()]
         words = f"{writer.what} at {writer.place}"
         if (sessions or trusted) and not session.done and config.tape_snapshots != "error":
-            read.save(held, writer, run)  # its backward is still to come, and another tape's work is in the way
+            read.save(held, writer)  # its backward is still to come, and another tape's work is in the way
         else:
             read.notice_change()
             read.spoiled = words
@@ -299,13 +299,13 @@ def base_address(view: np.ndarray) -> int:
     return base.ctypes.data
 
 
-def about_to_write(array: Any, view: np.ndarray, what: str, run: Run) -> None:
+def about_to_write(array: Any, view: np.ndarray, what: str) -> None:
     """A host operation is about to write a part of an array: save or spoil the reads of it."""
     memory = array._memory
     if saved_contents.alert and (memory.reads or memory.known):
         writer, tapes = Writer(what, CallSite.outside()), active()
         if memory.reads:
-            memory.overwrite(array, view, tapes, writer, run)
+            memory.overwrite(array, view, tapes, writer)
         if memory.known:
             memory.meet(tuple([tape.session for tape in tapes]), bounds(view), writer)
 

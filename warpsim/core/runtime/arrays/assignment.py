@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,11 @@ from ....errors import ArrayError, OutOfBoundsError, ReadOnlyError
 from ...types import structs
 from ...types.arrays import type_name
 from ...types.scalars import holds_numbers
-from ..devices.capture import current_graph, recorded
+from ..devices.capture import current_graph
 from ..devices.cuda import interop
 from ..devices.device import CPU
 from ..devices.device_memory import DeviceMemory, on_host
-from ..devices.transfer import Move, Transfer
+from ..steps.move import Move, Piece
 from . import allocation, saved_contents
 from .held import Held, owners_of
 from .host_memory import TypedMemory, as_numpy, check_range, record_of
@@ -28,6 +29,8 @@ from .keys import keys_of
 from .seeds import forget_left
 
 Select = Callable[[np.ndarray], np.ndarray]
+_WORDS = {"fill_": "fill", "zero_": "fill"}
+"""What reports call writes, where that is not a copy."""
 """Takes the part that is written out of memory that lies like the array's."""
 
 
@@ -137,24 +140,24 @@ class Writable(TypedMemory):
         if self._memory.left is not None:
             forget_left(self._memory)
         if saved_contents.alert:
-            allocation.about_to_write(self, target, what, recorded)
+            allocation.about_to_write(self, target, what)
         if current_graph() is None:
             store()
         else:
             device = self.device if source is None or source.device is self.device else None
-            step = Transfer(store, lambda: self._moves(target, values))
-            recorded(step, device, lambda: self._change(store, values, target, what, select, source))
+            told = partial(self._change, store, values, target, what, select, source)
+            Move(store, partial(self._moves, target, values), _WORDS.get(what, "copy"), device, told).submit()
         for tape in saved_contents.active():
             tape.record_write(self, select, source, what)
 
-    def _moves(self, target: np.ndarray, values: Any) -> list[Move] | None:
+    def _moves(self, target: np.ndarray, values: Any) -> list[Piece] | None:
         """What `_change` comes down to. Constants that refer to arrays are arrays themselves, on the host alone."""
         if self._held is None or isinstance(values, TypedMemory) or not values.tobytes().strip(b"\0"):
-            return [Move(target, values)]
+            return [Piece(target, values)]
         if not self.device.shares_host_memory:
             return None
         constant: Any = type(self)
-        return [Move(target, constant._wrap(np.atleast_1d(values), self.dtype, self.device))]
+        return [Piece(target, constant._wrap(np.atleast_1d(values), self.dtype, self.device))]
 
     def _source_of(self, value: Any, owners: dict[bytes, Any]) -> np.ndarray:
         """A copy of a value as it is now; `references` gets the arrays that structs in it refer to."""

@@ -13,7 +13,7 @@ import numpy as np
 from ....errors import ArgumentTypeError, ArrayError, ArrayTypeError, DeviceError, counted, shown, user_frames
 from ...types import compounds, scalars, structs
 from ...types.arrays import type_name
-from ..devices.capture import current_graph, recorded
+from ..devices.capture import current_graph
 from ..devices.cuda import interop
 from ..devices.device import device_of, get_device
 from ..devices.stream import ScopedStream
@@ -22,7 +22,7 @@ from .host_memory import TypedMemory, allocate, check_extents, checked_dtype, no
 
 __all__ = [
     "clone", "copy", "dtype_from_numpy", "dtype_to_numpy", "empty", "empty_like", "from_dlpack",
-    "from_numpy", "from_ptr", "full", "full_like", "ones", "ones_like", "recorded", "to_dlpack", "zeros",
+    "from_numpy", "from_ptr", "full", "full_like", "ones", "ones_like", "to_dlpack", "zeros",
     "zeros_like",
 ]  # fmt: skip
 

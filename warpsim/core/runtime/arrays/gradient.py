@@ -9,7 +9,7 @@ import numpy as np
 
 from ....errors import ArrayError, DeviceError, GradientError, ReadOnlyError, instance
 from ...types.arrays import type_name
-from ..devices.capture import current_graph, recorded
+from ..devices.capture import current_graph
 from .allocation import Allocation, about_to_write
 from .assignment import Writable
 from .foreign import memory_at
@@ -165,7 +165,7 @@ class Differentiable(Writable):
 
     def mark_write(self) -> None:
         """Tell tapes that something they do not see is about to write to the array; call it before."""
-        about_to_write(self, self._data, "mark_write", recorded)
+        about_to_write(self, self._data, "mark_write")
         for tape in active():
             tape.mark_write(self)
 

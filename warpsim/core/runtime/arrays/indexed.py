@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,8 @@ import numpy as np
 from ....errors import ArrayError, DeviceError
 from ...types import scalars
 from ...types.arrays import ArrayType, array_type, type_name
-from ..devices.capture import recorded
 from ..devices.device import CPU, Device, get_device
-from ..devices.transfer import Move, Transfer
+from ..steps.move import Move, Piece
 from . import allocation, saved_contents
 from .array import Tag, array
 from .host_memory import TypedMemory, allocate, checked_dtype
@@ -149,8 +149,8 @@ class indexedarray(TypedMemory, metaclass=_IndexedMeta):
         """Write to the selected elements; tapes record it."""
         forget_left(self.data._memory)
         if saved_contents.alert:
-            allocation.about_to_write(self.data, self.data._data, "assign", recorded)
-        recorded(Transfer(step, lambda: [Move(self, source)]), None, lambda: self._change(step, source))
+            allocation.about_to_write(self.data, self.data._data, "assign")
+        Move(step, lambda: [Piece(self, source)], told=partial(self._change, step, source)).submit()
         for tape in saved_contents.active():
             tape.record_write(self, None, source, "assign")
 

@@ -16,7 +16,6 @@ Nothing here costs anything while `alert` is zero: no tape records, and none has
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import ref
 
@@ -25,7 +24,7 @@ import numpy as np
 from ....config import config
 from ....errors import TapeOverwriteError
 from ..devices.device_memory import DeviceMemory
-from ..devices.transfer import copying
+from ..steps.move import copying
 from .call_site import CallSite
 from .exports import fingerprint
 from .host_memory import allocate_like
@@ -33,7 +32,6 @@ from .host_memory import allocate_like
 if TYPE_CHECKING:
     from .allocation import Allocation
 
-Run = Callable[[Callable[[], None]], None]
 """Runs a step now, or puts it into the graph that is captured."""
 
 alert = 0
@@ -250,8 +248,8 @@ class Read:
         for key in self.keys:
             self.session.current.pop(key, None)
 
-    def save(self, held: Any, writer: Writer, run: Run) -> None:
-        """Keep the contents in a copy; `run` runs the copying, or puts it into a graph.
+    def save(self, held: Any, writer: Writer) -> None:
+        """Keep the contents in a copy.
 
         held: of memory whose elements refer to arrays, those.
         """
@@ -266,7 +264,7 @@ class Read:
             )
         view = self.view
         contents = np.empty_like(view) if view.flags.c_contiguous else allocate_like(view)
-        run(copying(contents, view))
+        copying(contents, view).submit()
         self.copy, self.writer = contents, writer
         if held is not None:
             self.owners = held.arrays()

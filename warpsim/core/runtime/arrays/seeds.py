@@ -15,9 +15,9 @@ import numpy as np
 
 from ....errors import GradientError
 from ...types.scalars import holds_floats
-from ..devices.capture import current_graph, recorded
+from ..devices.capture import current_graph
 from ..devices.device_memory import on_host
-from ..devices.transfer import Move, Transfer, bookkeeping
+from ..steps.move import Move, Piece, bookkeeping
 from .foreign import memory_at
 from .host_memory import allocate_like
 
@@ -56,7 +56,7 @@ class Left:
         self.written = False
         if grad.size:
             copy = partial(_copy, self.copy, _part(self.copy, grad, whole), grad._data)
-            recorded(bookkeeping(copy), grad.device)
+            bookkeeping(copy, grad.device).submit()
 
 
 def show(grad: Any) -> None:
@@ -99,9 +99,10 @@ def keep_left(grad: Any) -> None:
         left.keep(grad)
 
 
-def clearing(grad: Any) -> Transfer:
+def clearing(grad: Any) -> Move:
     """The step that zeroes a gradient array at the start of a backward pass."""
-    return Transfer(partial(clear, grad), lambda: [Move(grad._data, np.zeros((), grad._data.dtype))])
+    zero = np.zeros((), grad._data.dtype)
+    return Move(partial(clear, grad), lambda: [Piece(grad._data, zero)], "zero gradients", grad.device)
 
 
 def clear(grad: Any) -> None:

@@ -27,13 +27,12 @@ from ...types.scalars import int32
 from ..arrays.array import array
 from ..arrays.host_memory import allocate_like
 from ..arrays.indexed import indexedarray
-from ..devices.capture import recorded
 from ..devices.device import Device
-from ..devices.transfer import copying
 from ..launches.arguments import adapted, packer
 from ..launches.dimensions import as_indexed, normalized, rank
 from ..launches.for_device import prepare
 from ..launches.kernel import Kernel
+from ..steps.move import copying
 from ..tape.adjoint_launch import check_names, phases, threads
 from ..tape.adjoint_needs import Needs, arrays_at, needs_of, same_arrays
 from .command import Launch
@@ -91,7 +90,7 @@ def launch_adjoint(
             return launch
         launch.launch()
     for target, source in backs:
-        recorded(copying(target._data, source))
+        copying(target._data, source).submit()
     return None
 
 
@@ -179,7 +178,7 @@ def with_gradient(arg: Any, grad: array, backs: list[tuple[array, np.ndarray]], 
         regraded_array._grad = grad
     else:
         memory = allocate_like(owner._data)
-        recorded(copying(memory, grad._data), owner.device)
+        copying(memory, grad._data, owner.device).submit()
         regraded_array._grad = array._wrap(memory, owner.dtype, owner.device)
         if not copied:
             backs.append((grad, memory))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,53 +12,19 @@ from ...types import compounds
 from ...types.arrays import ArrayType
 from ...types.cotangents import has_cotangent
 from ...types.signatures import is_generic
-from ...types.structs import Struct, StructType, members, set_field
-from ..arrays import allocation, saved_contents
-from ..arrays.array import array
-from ..arrays.call_site import CallSite
+from ...types.structs import Struct, StructType, set_field
 from ..arrays.creation import zeros
 from ..arrays.indexed import indexedarray
-from ..devices.capture import current_graph, recorded
 from ..devices.device import Device, get_device
 from ..devices.stream import ScopedStream
-from ..devices.transfer import copying
 from ..devices.unique import Unique
-from ..launches import pool
-from ..launches.anchors import anchors
 from ..launches.dimensions import normalized
 from ..launches.for_device import prepare
 from ..launches.kernel import Kernel
 from ..launches.launcher import LaunchCall
 from ..launches.struct_bytes import RefusedField, struct_packer
-from ..tape.recording import run_generally
-
-
-class ReadyLaunch:
-    """A launch with its present arguments: as a command for the pool if that is all there is to do."""
-
-    def __init__(self, call: LaunchCall):
-        self.call, self.command = call, call.launcher.command(call)
-        self.anchors = list(anchors(call.args))
-
-    def run(self) -> None:
-        guard = self.call.launcher.guard
-        if guard is not None:  # elements may refer to other arrays than when it was recorded
-            guard(self.call.args)
-        if self.command is not None:
-            pool.get_pool().run(self.command, 1)
-        else:
-            self.call.run()
-
-
-def announce_gradients(call: LaunchCall) -> None:
-    """Tell tapes which arrays an adjoint launch adds to: gradients of its arguments, and sums for numbers."""
-    what, count = f"adjoint launch of kernel {call.launcher.kernel.key!r}", len(call.launcher.own_types)
-    for k, arg in enumerate(call.args):
-        for _, a in members(arg):
-            own = a._array if isinstance(a, array | indexedarray) else None
-            target = own if own is None or k >= count else own._grad
-            if target is not None:
-                allocation.about_to_write(target, target._data, what, recorded)
+from ..steps.launch import LaunchStep
+from ..tape.relaunch import Relaunch
 
 
 def _blank(t: Any, device: Device, graded: bool = False) -> Any:
@@ -74,6 +38,11 @@ def _blank(t: Any, device: Device, graded: bool = False) -> Any:
             set_field(value, name, _blank(field, device, graded))
         return value
     return t.wrap(np.zeros(t.shape)) if compounds.is_compound(t) else t()
+
+
+def ready(call: LaunchCall) -> LaunchStep:
+    """The step that runs a launch as often as wanted, each time as tapes want it; they do not record adjoints."""
+    return LaunchStep(call, None if call.launcher.form.kind == "adjoint" else Relaunch()).kept()
 
 
 class LiveStruct(NamedTuple):
@@ -97,9 +66,8 @@ class Launch(Unique):
     `wp.launch` would raise, and leaves the launch as it was.
     """
 
-    ready: ReadyLaunch
-    plain: Launch | None = None  # the same without notes, where it notes what its atomics return
-    noted: Mapping[Any, Any] = MappingProxyType({})  # the arrays for that, by the number of the atomic, or by path
+    ready: LaunchStep
+    """The launch with its present arguments."""
     with_gradient: Callable[[list[Any], int, Any], list[Any]] | None = None
     """The arguments with another gradient at a position."""
     check_gradients: Callable[[list[Any]], None] | None = None
@@ -128,13 +96,13 @@ class Launch(Unique):
             blocks = (block_dim, max_blocks)
             vars(self).update(vars(launch_adjoint(kernel.current, 0, blanks, (), (), (), place, None, True, blocks)))
         else:
-            self.ready = ReadyLaunch(prepare(kernel.current, 0, blanks, place).shaped(block_dim, max_blocks))
+            self.ready = ready(prepare(kernel.current, 0, blanks, place).shaped(block_dim, max_blocks))
 
     @classmethod
     def of(cls, call: LaunchCall) -> Launch:
         """A launch with threads and arguments."""
         command = cls.__new__(cls)
-        command.ready = ReadyLaunch(call)
+        command.ready = ready(call)
         return command
 
     @classmethod
@@ -162,12 +130,6 @@ class Launch(Unique):
         command.unset = frozenset(unset)
         return command
 
-    def __copy__(self) -> Launch:
-        """The launch with its present arguments, to be given others."""
-        copied = object.__new__(type(self))
-        vars(copied).update(vars(self))
-        return copied
-
     @property
     def kernel(self) -> Kernel:
         return self.ready.call.launcher.kernel
@@ -191,7 +153,7 @@ class Launch(Unique):
 
     def _bind(self, dim: Any, args: list[Any]) -> None:
         """Take other dimensions and arguments, or raise and keep the present ones."""
-        self.ready = ReadyLaunch(self.ready.call.rebound(dim, args))
+        self.ready = ready(self.ready.call.rebound(dim, args))
         self._watch(args)
         self.checked = self.check_gradients is None
 
@@ -211,19 +173,10 @@ class Launch(Unique):
         if not same:
             self._bind(self.dim, self.args)
 
-    def run(self) -> None:
-        """Run with the present arguments."""
-        self.ready.run()  # as it is now: another thread may set other arguments meanwhile
-
-    @property
-    def command(self) -> bytes | None:
-        """The launch as a command for the pool of threads, if that is all there is to do."""
-        return self.ready.command
-
     @property
     def device(self) -> Device | None:
         """The device whose current stream is given the launch, if that is all there is to do."""
-        return self.ready.call.launcher.stream_device
+        return self.ready.device
 
     def set_dim(self, dim: Any) -> None:
         """Change the launch dimensions."""
@@ -288,37 +241,5 @@ class Launch(Unique):
         if stream is not None:
             with ScopedStream(stream, sync_enter=False):
                 self.launch()
-        elif current_graph() is None:
-            self.replay()
         else:
-            copy.copy(self).replay()  # parameters that are set later belong to later launches
-
-    def submit(self) -> None:
-        """Run now or put into a graph, without a word to tapes."""
-        capture = current_graph()
-        if capture is not None:
-            capture.add(self)
-        else:
-            self.run()
-
-    def replay(self) -> None:
-        """Run now or put into a graph; tapes are told, but for adjoints."""
-        if not saved_contents.alert:
-            self.submit()
-        elif self.ready.call.launcher.form.kind == "adjoint":
-            announce_gradients(self.ready.call)
-            self.submit()
-        else:
-            plain = self.plain or self
-            run_generally(plain.ready.call, CallSite.outside(), self._submit_noting)
-
-    def _submit_noting(self, call: LaunchCall, noted: Mapping[Any, Any]) -> None:
-        """Submit, with a launch in this one's place that fills arrays with what a tape is to know, if there are any."""
-        if call is (self.plain or self).ready.call:
-            self.submit()
-            return
-        other = Launch.of(call)
-        other.plain, other.noted = self.plain or self, noted
-        other.submit()
-        for key in self.noted.keys() & noted.keys():
-            recorded(copying(self.noted[key]._data, noted[key]._data))
+            self.ready.replay()  # as it is now: parameters that are set later belong to later launches

@@ -7,16 +7,13 @@ device it waits for the condition, and the steps before and after are graphs of 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
-
-import numpy as np
 
 from ....errors import ArgumentTypeError, LaunchError
 from ..arrays import saved_contents
 from ..arrays.array import array
-from ..devices.capture import current_graph, recorded, set_current_graph
-from ..devices.device_memory import on_host
+from ..devices.capture import current_graph, set_current_graph
+from ..steps.choice import Branch, Repeat, holds
 from .graph import Graph, capture_begin, capture_end
 
 
@@ -39,7 +36,7 @@ def capture_if(
     if current_graph() is None:
         run(on_true if holds(condition._data) else on_false, kwargs)
         return
-    as_step(Branch(condition, captured(on_true, kwargs), captured(on_false, kwargs)))
+    Branch(condition._data, captured(on_true, kwargs), captured(on_false, kwargs)).submit()
 
 
 def capture_while(
@@ -48,33 +45,10 @@ def capture_while(
     """Run `while_body` as long as the first number of an integer array is not zero; otherwise as `capture_if`."""
     checked(condition)
     if current_graph() is None:
-        repeat(condition, partial(run, while_body, kwargs))
+        while holds(condition._data):
+            run(while_body, kwargs)
         return
-    as_step(Repeat(condition, captured(while_body, kwargs)))
-
-
-class Branch:
-    """The step that chooses one of two graphs, of which each may be missing."""
-
-    name = "capture_if"
-
-    def __init__(self, condition: array, on_true: Graph | None, on_false: Graph | None):
-        self.condition, self.on_true, self.on_false = condition, on_true, on_false
-
-    def __call__(self) -> None:
-        run(self.on_true if holds(self.condition._data) else self.on_false, {})
-
-
-class Repeat:
-    """The step that runs a graph as long as a condition holds."""
-
-    name = "capture_while"
-
-    def __init__(self, condition: array, body: Graph | None):
-        self.condition, self.body = condition, body
-
-    def __call__(self) -> None:
-        repeat(self.condition, partial(run, self.body, {}))
+    Repeat(condition._data, captured(while_body, kwargs)).submit()
 
 
 def checked(condition: Any) -> None:
@@ -83,23 +57,12 @@ def checked(condition: Any) -> None:
         raise ArgumentTypeError(f"condition is {condition!r}\nexpected: an array of one integer")
 
 
-def holds(condition: np.ndarray) -> bool:
-    """Whether the first number in memory, of any device, is not zero now."""
-    return bool(on_host(condition).reshape(-1)[0])
-
-
 def run(branch: Callable[..., Any] | Graph | None, kwargs: dict[str, Any]) -> None:
     """Run a branch now."""
     if isinstance(branch, Graph):
         branch.launch()
     elif branch is not None:
         branch(**kwargs)
-
-
-def repeat(condition: array, body: Callable[[], None]) -> None:
-    """Run a body as long as a condition holds."""
-    while holds(condition._data):
-        body()
 
 
 def captured(branch: Callable[..., Any] | Graph | None, kwargs: dict[str, Any]) -> Graph | None:
@@ -123,16 +86,3 @@ def captured(branch: Callable[..., Any] | Graph | None, kwargs: dict[str, Any]) 
         set_current_graph(outer)
     outer.keep(branch_graph)
     return branch_graph
-
-
-def as_step(choose: Callable[[], None]) -> None:
-    """Make a choice a step of the graph that is captured, or of the one that takes its steps over."""
-    recorded(choose, None, partial(as_step_or_now, choose))
-
-
-def as_step_or_now(choose: Callable[[], None]) -> None:
-    """What a choice is when its graph is launched: made at once, or a step of the graph that is captured then."""
-    if current_graph() is None:
-        choose()
-    else:
-        as_step(choose)

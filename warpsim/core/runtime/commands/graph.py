@@ -1,39 +1,45 @@
 """Captured graphs: lists of commands that replay without Python work.
 
 A graph is what was launched between `capture_begin` and `capture_end`; on the CPU its kernels run in one native call,
-neighbours fused to one loop where they can be (see `fusion`), and neighbouring work on a CUDA device in one CUDA
+neighbours fused to one loop where they can be (see `steps.fusion`), and neighbouring work on a CUDA device in one CUDA
 graph. While capturing, launches and array operations are recorded, not run. So tapes that began before see nothing of
 a capture, and all of it when the graph is launched; those that begin in it act in the time of the graph (see `frames`).
 """
 
 from __future__ import annotations
 
-import itertools
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from ....errors import LaunchError, TapeError
+from ....errors import LaunchError, TapeError, instance
 from ..arrays import saved_contents
-from ..devices.capture import HostWork, current_graph, set_current_graph
-from ..devices.cuda import graphs
+from ..devices.capture import current_graph, set_current_graph
 from ..devices.device import get_device
 from ..devices.stream import ScopedStream
 from ..devices.unique import Unique
 from ..launches.frames import Stay
-from ..launches.launcher import LaunchCall
+from ..steps.batches import parts, runs
+from ..steps.fusion import Piece, pieces
+from ..steps.host_call import recorded
+from ..steps.step import Step
 from .capture_mode import CaptureMode
-from .command import Launch
-from .fusion import Commands
-from .graph_report import GraphReport, parts_of
+from .graph_report import GraphReport
+from .parameters import Contents
 
 
 class Graph(Unique):
-    """Recorded steps; neighbouring native launches are packed into one command list."""
+    """Recorded steps; neighbouring native launches are packed into one command list.
 
-    def __init__(self, device: Any):
-        self.device = device
-        self.steps: list[Launch | HostWork] = []
+    contents: of a graph out of a file, what the file brought along. Its memory is its own: nothing that it was captured
+    with is shared. While another graph is captured, launches, `set_param` and `get_param` become steps of that one. No
+    gradient passes through a launch: what is to be differentiated is captured with its adjoints. Several threads may
+    use several graphs, not one at the same time.
+    """
+
+    def __init__(self, device: Any, steps: Sequence[Step] = (), contents: Contents | None = None):
+        self.device, self.contents = device, contents
+        self.steps = list(steps)
         self.unseen: set[int] = set()  # numbers of steps that tapes are not to record
         self.batches: list[Callable[[], None]] | None = None
         self.tapes_outside: tuple[Any, ...] = ()  # those that recorded when the capture began
@@ -43,19 +49,11 @@ class Graph(Unique):
         self.pinned: list[saved_contents.Session] = []
         self.kept: list[Any] = []
 
-    def add(self, step: Launch | HostWork) -> None:
+    def add(self, step: Step) -> None:
         if saved_contents.paused():
             self.unseen.add(len(self.steps))
         self.steps.append(step)
         self.batches = None
-
-    def takes(self, calls: Sequence[LaunchCall]) -> bool:
-        """Add launches that no tape is told of, if machine code of the CPU is all that they run; else add nothing."""
-        launches = [Launch.of(call) for call in calls]
-        native = all(launch.command is not None for launch in launches)
-        for launch in launches if native else ():
-            self.add(launch)
-        return native
 
     def keep(self, things: Any) -> None:
         """Keep alive what steps use without holding it."""
@@ -80,6 +78,9 @@ class Graph(Unique):
     def launch(self) -> None:
         """Run everything in order, or add it to the graph that is captured."""
         capture = current_graph()
+        if self.contents is not None:
+            self._launch_stored(capture)
+            return
         for stay in self.stays:
             stay.leave(self)
         others = saved_contents.alert - sum(stay.session.started and stay.session.live for stay in self.stays)
@@ -93,6 +94,17 @@ class Graph(Unique):
             capture.keep(self)
             capture.sessions += [s.session for s in self.stays if s.session not in capture.sessions]
 
+    def _launch_stored(self, capture: Graph | None) -> None:
+        """The same of a graph out of a file, of which tapes know nothing."""
+        if saved_contents.active():
+            raise TapeError(
+                "a graph out of a file is launched while a tape records, and no gradient passes through it\n"
+                "help: launch it outside of the tape, or capture the adjoints, too: tape.backward(loss) in the capture"
+            )
+        if capture is not None:
+            capture.keep(self)
+        recorded(self._run, None, self.launch, "a graph out of a file")
+
     def _replay(self) -> None:
         """Step by step, while tapes record."""
         for number, step in enumerate(self.steps):
@@ -104,61 +116,62 @@ class Graph(Unique):
 
     def _run(self) -> None:
         if self.batches is None:
-            self.batches = list(self._batched())
+            self.batches = list(runs(self.pieces()))
         for batch in self.batches:
             batch()
 
-    def _batched(self) -> Iterator[Callable[[], None]]:
-        for kind, steps in self.groups():
-            runs = [step.run for step in steps]
-            if kind is True:
-                yield Commands(steps)
-            else:
-                yield from runs if kind is False else graphs.sections(kind, runs)
-
     # ----- parameters, of graphs out of files alone -------------------------------------------
-
-    is_loaded = False
-    """Whether the graph came out of a file, see `capture_load`."""
 
     @property
     def params(self) -> dict[str, dict[str, int]]:
         """The named arrays of a graph out of a file, each with its `size` [bytes]; of another graph none."""
-        return {}
+        named = {} if self.contents is None else self.contents.named
+        return {name: {"size": parameter.memory.nbytes} for name, parameter in named.items()}
 
     def set_param(self, name: str, arr: Any) -> None:
-        """Copy an array into a named array of a graph out of a file. Raises `LaunchError` for another graph."""
-        raise self._has_no_params("set_param")
+        """Copy an array into a named array of a graph out of a file.
+
+        arr: an array on the device of the graph, of the same dtype and number of elements, or of as many numbers of
+        the same type. Raises `GraphFileError` for an array that does not fit and a name that the graph does not have,
+        `ArgumentTypeError` for what is no array, `DeviceError` for one on another device, `LaunchError` for a graph
+        that was captured in this process.
+        """
+        self._contents("set_param").parameter(name, arr).copied_from(arr)
 
     def get_param(self, name: str, arr: Any) -> None:
-        """Copy a named array of a graph out of a file into an array. Raises `LaunchError` for another graph."""
-        raise self._has_no_params("get_param")
+        """Copy a named array into an array, as `set_param` does the other way; raises the same."""
+        self._contents("get_param").parameter(name, arr).copied_to(arr)
 
     def get_param_ptr(self, name: str) -> int | None:
-        """The address of a named array of a graph out of a file. Raises `LaunchError` for another graph."""
-        raise self._has_no_params("get_param_ptr")
+        """The address of a named array, which is good as long as the graph lives; None for a name it does not have.
 
-    def _has_no_params(self, method: str) -> LaunchError:
-        return LaunchError(
-            f"{method} of a graph that was captured in this process\nexpected: one that capture_load returned\n"
-            "help: this graph works on the arrays that it was captured with: write to them, a.assign(values)"
-        )
+        Raises `LaunchError` for a graph that was captured in this process.
+        """
+        parameter = self._contents("get_param_ptr").named.get(instance(name, str, "name"))
+        return None if parameter is None else int(parameter.memory.ctypes.data)
+
+    def _contents(self, method: str) -> Contents:
+        if self.contents is None:
+            raise LaunchError(
+                f"{method} of a graph that was captured in this process\nexpected: one that capture_load returned\n"
+                "help: this graph works on the arrays that it was captured with: write to them, a.assign(values)"
+            )
+        return self.contents
+
+    def __repr__(self) -> str:
+        if self.contents is None:
+            return super().__repr__()
+        return f"Graph({', '.join(f'{name}: {p}' for name, p in self.contents.named.items())})"
 
     # ----- what it is -------------------------------------------------------------------------
 
-    def groups(self) -> Iterator[tuple[Any, list[Any]]]:
-        """Neighbouring steps that run together, with what they have in common: True native launches, a device that
-        all of them are work for, or False for nothing."""
-        return ((kind, list(steps)) for kind, steps in itertools.groupby(self.steps, _kind))
+    def pieces(self) -> Iterator[Piece]:
+        """The steps as they run: native launches fused where that changes nothing."""
+        return pieces(self.steps)
 
     def report(self) -> GraphReport:
         """How the graph runs: which launches are one loop, and why others are not. `print(graph.report())`."""
-        return GraphReport(tuple(part for kind, steps in self.groups() for part in parts_of(kind, steps)))
-
-
-def _kind(step: Launch | HostWork) -> Any:
-    """What neighbouring steps must have in common to run together: True native, a device, or False for nothing."""
-    return step.command is not None or step.device or False
+        return GraphReport(tuple(parts(self.pieces())))
 
 
 def capture_begin(

@@ -76,6 +76,11 @@ class Record(Unique):
         if self._row:
             ROWS[self._row] = self._id, self._words[1], self.content.ctypes.data, 0
 
+    def take(self, content: Any) -> None:
+        """Let the id stand for other contents: the bytes of a record, the struct of a handle."""
+        self.content[...] = np.frombuffer(content, np.uint8)
+        self.publish()
+
     def close(self) -> None:
         """Let the id stand for nothing. Closing twice does no harm."""
         if self._words[0]:
@@ -134,6 +139,10 @@ class Handle(Record):
         self._check_open()
         self._write(data)
 
+    def take(self, content: structs.Struct) -> None:
+        if self.data is not content:
+            self.update(content)
+
     def close(self) -> None:
         """End the structure: its id stands for nothing from now on. Closing twice does no harm."""
         if self.is_open:
@@ -169,19 +178,6 @@ class Handle(Record):
                 f"this {structure_name(self.type)} is closed\nexpected: a structure that is in use\n"
                 "help: make a new one"
             )
-
-
-class Publication:
-    """The step after which the id of a structure stands for a struct: graphs fill the arrays of their capture."""
-
-    name = "new arrays of a structure"
-
-    def __init__(self, handle: Handle, data: structs.Struct):
-        self.handle, self.data = handle, data
-
-    def __call__(self) -> None:
-        if self.handle.data is not self.data:
-            self.handle.update(self.data)
 
 
 def _free_row() -> int:

@@ -167,6 +167,11 @@ class Launcher:
         return extent(dim, self.kernel.key, self.threads)
 
     @cached_property
+    def written(self) -> frozenset[int]:
+        """The positions of the arrays among the arguments that threads write to."""
+        return frozenset(k for k, use in self.program.plan.uses.items() if use.written)
+
+    @cached_property
     def asks_for_blocks(self) -> bool:
         """Whether the kernel asks how many threads a block has."""
         return any(isinstance(node, Call) and node.op.name == "block_dim" for node in walk(self.program.fn.body))

@@ -15,8 +15,10 @@ from ...types.cotangents import has_cotangent
 from ..arrays.array import array
 from ..arrays.mirrors import Mirror
 from ..devices.device_memory import on_host
+from ..steps.host_call import HostCall
+from ..steps.step import Step
 from ..tape.adjoint_launch import check_aliases
-from ..tape.entry import ArrayUse, MovedEntry, Step, TapeEntry
+from ..tape.entry import ArrayUse, MovedEntry, TapeEntry
 from ..tape.forward_sweep import push
 from ..tape.stand_ins import Restored
 from .footprint import LoopTape
@@ -46,7 +48,7 @@ class LoopEntry(TapeEntry):
 
     @property
     def step(self) -> Step | None:  # type: ignore[override]
-        return self.run
+        return HostCall(self.run, words=f"{self.name} (adjoint)")
 
     def run(self) -> None:
         """Reverse the loop."""

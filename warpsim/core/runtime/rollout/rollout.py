@@ -22,7 +22,6 @@ from ..arrays.call_site import CallSite
 from ..arrays.exports import fingerprint
 from ..arrays.host_memory import allocate_like
 from ..arrays.saved_contents import Paused
-from ..devices.capture import recorded
 from ..devices.device import ScopedDevice, get_device
 from ..tape.adjoint_needs import Always
 from ..tape.recording import register
@@ -129,7 +128,7 @@ class Rollout:
         self.reads = [(tape, []) for tape in tapes]
         keeps = not all(isinstance(tape, Watch) for tape in tapes)
         for a in self.written:
-            about_to_write(a, a._data, "checkpoint", recorded)
+            about_to_write(a, a._data, "checkpoint")
         self._need(self.parameters)
         try:
             self._first_steps(keeps)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ....config import config
@@ -19,8 +18,11 @@ from ..launches.dimensions import as_indexed
 from ..launches.for_device import prepare
 from ..launches.launcher import LaunchCall, Launcher
 from ..launches.shared_memory import gradients_meet
+from ..steps.host_call import HostCall
+from ..steps.in_turn import InTurn
+from ..steps.launch import LaunchStep
+from ..steps.step import Step
 from .adjoint_needs import Needs, has_gradients, have_gradients
-from .entry import Step
 from .stand_ins import Copies, Restored, stand_in, substituted
 
 if TYPE_CHECKING:
@@ -208,30 +210,10 @@ def calls_again(entry: LaunchEntry, launchers: Sequence[Launcher]) -> list[Launc
     return calls
 
 
-class Launches(partial):  # type: ignore[type-arg]
-    """A step that is launches and nothing else."""
-
-    calls: Sequence[LaunchCall] = ()
-
-
 def in_turn(calls: Sequence[LaunchCall]) -> Step:
     """One launch after the other."""
-    steps = [adjoint_step(call) for call in calls]
-    step = steps[0] if len(steps) == 1 else Launches(run_all, steps)
-    step.calls = calls
-    return step
-
-
-def run_all(steps: Sequence[Step]) -> None:
-    for step in steps:
-        step()
-
-
-def adjoint_step(call: LaunchCall) -> Launches:
-    """What runs an adjoint: if it is small, the call of machine code itself."""
-    if call.total <= call.launcher.serial_limit and not call.launcher.reports:
-        return Launches(call.launcher.function, call.block, 0, call.total, 0)
-    return Launches(call.run)
+    steps = [LaunchStep(call) for call in calls]
+    return steps[0] if len(steps) == 1 else InTurn(steps)
 
 
 def stand_in_arguments(entry: LaunchEntry) -> list[Any]:
@@ -266,9 +248,9 @@ def around(entry: LaunchEntry, step: Step) -> Step:
 
     def run() -> None:
         with Restored(held):
-            step()
+            step.run()
 
-    return run
+    return HostCall(run, entry.device, words=step.name)
 
 
 def extra_argument(entry: LaunchEntry, extra: Any) -> Any:

@@ -1,14 +1,10 @@
-"""Operations on whole arrays (`wp.utils`, `wp.fft`): run by the host or by steps of a CUDA device, recorded by tapes.
-
-`ArrayStep` is such an operation with its tangent and its transpose; `run_step` runs it (or puts it into a graph that
-is captured), after it told tapes which arrays it overwrites; `StepEntry` is what tapes record.
+"""Operations on whole arrays on tapes: `run_step` runs one (or puts it into a graph that is captured) after it told
+tapes which arrays it overwrites; `StepEntry` is what tapes record.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from copy import copy
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -22,86 +18,15 @@ from ..arrays.call_site import CallSite
 from ..arrays.indexed import indexedarray
 from ..arrays.mirrors import Mirror
 from ..arrays.saved_contents import Read
-from ..devices.capture import recorded
-from ..devices.device import Device
+from ..steps.operation import ArrayOperation, Contents, Operation, Transpose
 from .adjoint_needs import Always
-from .entry import ArrayUse, MovedEntry, Step, TapeEntry, gradient_in
-
-Contents = list[np.ndarray]
-"""What operands held before the operation."""
-
-
-STORED: dict[str, type[ArrayStep]] = {}
-"""Operations that files can hold, by name: those that have settings and a name of their own."""
-
-
-class ArrayStep(ABC):
-    """An operation that computes arrays, its results, from whole arrays, its operands, of which it may write some.
-
-    device: a CUDA device on whose stream it is work, None for the host. Tangents and gradients are arrays like those
-    that they belong to; None where there is none.
-    """
-
-    name: str
-    home = "wp.utils"
-    """Where users find it."""
-    looks = False
-    """Whether derivatives look at what the operands held."""
-    bilinear = False
-    """Whether results are sums of products of elements of two operands."""
-    settings: tuple[str, ...] = ()
-    """The attributes, numbers or None, that say with results and operands what is to be done on the host."""
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        if "name" in vars(cls) and cls.settings:
-            STORED[cls.name] = cls
-
-    def __init__(self, results: Sequence[array], operands: Sequence[Any], device: Device | None = None):
-        self.results, self.operands, self.device = list(results), list(operands), device
-
-    @classmethod
-    def again(cls, results: Sequence[array], operands: Sequence[Any], settings: Mapping[str, Any]) -> ArrayStep:
-        """The operation that has these settings, on the host."""
-        step = object.__new__(cls)
-        step.results, step.operands, step.device = list(results), list(operands), None
-        vars(step).update({name: settings[name] for name in cls.settings})
-        return step
-
-    def on(self, results: Sequence[array], operands: Sequence[Any]) -> ArrayStep:
-        """The same operation on other arrays."""
-        other = copy(self)
-        other.results, other.operands = list(results), list(operands)
-        return other
-
-    @abstractmethod
-    def run(self) -> None:
-        """Do it on the host."""
-
-    def __call__(self) -> None:
-        self.run()
-
-    def ready(self) -> Step:
-        """What does it now, or in the graph that is captured now."""
-        return self
-
-    def needs_contents(self) -> bool:
-        """Whether to keep what the operands hold, as gradients may be asked for."""
-        return self.looks
-
-    def push(self, results: list[Any], operands: list[Any], contents: Contents) -> None:
-        """The tangent: set the tangents of results from those of operands. By default, that of a linear operation."""
-        self.on(results, operands).ready()()
-
-    @abstractmethod
-    def pull(self, results: list[Any], operands: list[Any], contents: Contents) -> None:
-        """The transpose of the tangent: take gradients of what was overwritten away, add them to operands'."""
+from .entry import ArrayUse, MovedEntry, TapeEntry, gradient_in
 
 
 class StepEntry(TapeEntry):
     """A recorded operation on whole arrays. operands: with index tables as they were then."""
 
-    def __init__(self, operation: ArrayStep, session: Any, place: CallSite):
+    def __init__(self, operation: ArrayOperation, session: Any, place: CallSite):
         self.operation, self.place, self.name = operation, place, operation.name
         self.title = f"{operation.home}.{self.name}"
         self.results, self.operands = operation.results, [frozen_tables(a) for a in operation.operands]
@@ -128,17 +53,16 @@ class StepEntry(TapeEntry):
     # ----- reverse ----------------------------------------------------------------------------
 
     @property
-    def step(self) -> Step | None:  # type: ignore[override]
-        return TransposedStep(self)
+    def step(self) -> Transpose:  # type: ignore[override]
+        return Transpose(self.operation, self.gradients, self.contents)
 
     def passes_gradient(self) -> bool:
         return any(a._gradient is not None for a in self.results if has_cotangent(a.dtype))
 
-    def run(self) -> None:
-        """Move the gradients of the results, which were overwritten, to the operands that have one."""
-        if self.passes_gradient():
-            results, operands = ([like(a, a._array._gradient) for a in side] for side in (self.results, self.operands))
-            self.operation.pull(results, operands, self.contents())
+    def gradients(self) -> tuple[list[Any], list[Any]]:
+        """The gradients of results, which were overwritten, and of operands, seen as these are; None for none."""
+        results, operands = ([like(a, a._array._gradient) for a in side] for side in (self.results, self.operands))
+        return results, operands
 
     # ----- forward ----------------------------------------------------------------------------
 
@@ -152,16 +76,6 @@ class StepEntry(TapeEntry):
         if any(a is not None for a in results):
             self.operation.push(results, operands, self.contents())
         return moved
-
-
-class TransposedStep:
-    """The step that moves gradients through a recorded operation."""
-
-    def __init__(self, entry: StepEntry):
-        self.entry, self.name = entry, entry.name
-
-    def __call__(self) -> None:
-        self.entry.run()
 
 
 class MovedStep:
@@ -185,21 +99,22 @@ class MovedStep:
         return [gradient_in(mirror, a) for a in entry.results], [gradient_in(mirror, a) for a in entry.operands]
 
 
-def run_step(operation: ArrayStep) -> None:
+def run_step(operation: ArrayOperation) -> None:
     """Run an operation, or put it into the graph that is captured."""
-    _run(operation, operation.ready())
+    step = operation.ready()
+    step.told = partial(_run, step)
+    _run(step)
 
 
-def _run(operation: ArrayStep, step: Step) -> None:
-    again = partial(_run, operation, step)
+def _run(step: Operation) -> None:
     if not saved_contents.alert:
-        recorded(step, operation.device, again)
+        step.submit()
         return
-    place, tapes = CallSite.outside(), saved_contents.active()
+    operation, place, tapes = step.operation, CallSite.outside(), saved_contents.active()
     entries = [StepEntry(operation, tape.session, place) for tape in tapes]
     for a in operation.results:
-        allocation.about_to_write(a, a._data, f"{operation.home}.{operation.name}", recorded)
-    recorded(step, operation.device, again)
+        allocation.about_to_write(a, a._data, f"{operation.home}.{operation.name}")
+    step.submit()
     for tape, entry in zip(tapes, entries, strict=True):
         tape.log.append(entry)
         for a in operation.results:

@@ -27,11 +27,13 @@ from ..arrays.call_site import CallSite
 from ..arrays.host_memory import allocate_like
 from ..arrays.indexed import indexedarray
 from ..arrays.mirrors import Mirror
-from ..devices.capture import current_graph, recorded
+from ..devices.capture import current_graph
 from ..launches.for_device import prepare
 from ..launches.launcher import LaunchCall
+from ..steps.host_call import HostCall, recorded
+from ..steps.step import Step
 from .adjoint_needs import Needs
-from .entry import ArrayUse, MovedEntry, Step, TapeEntry, gradient_in
+from .entry import ArrayUse, MovedEntry, TapeEntry, gradient_in
 from .stand_ins import stand_in
 
 MARKING = Form("marking")
@@ -57,7 +59,7 @@ class ConstantWrite(TapeEntry):
 
     @property
     def step(self) -> Step | None:  # type: ignore[override]
-        return self.run
+        return HostCall(self.run, words=f"{self.name} (adjoint)")
 
     def run(self) -> None:
         """Cut the gradients."""

@@ -13,9 +13,11 @@ from ..arrays.call_site import CallSite
 from ..arrays.indexed import indexedarray
 from ..arrays.mirrors import Mirror
 from ..arrays.saved_contents import Read
-from ..devices.transfer import Move, Transfer
-from .entry import ArrayUse, MovedEntry, Step, TapeEntry, gradient_in
-from .host_gradients import add_to, frozen_picks, last_writes, narrowed
+from ..steps.host_call import HostCall
+from ..steps.move import Move, Piece, add_to
+from ..steps.step import Step
+from .entry import ArrayUse, MovedEntry, TapeEntry, gradient_in
+from .host_gradients import frozen_picks, last_writes, narrowed
 from .stand_ins import Restored
 
 
@@ -43,9 +45,11 @@ class WriteEntry(TapeEntry):
 
     @property
     def step(self) -> Step | None:  # type: ignore[override]
-        return Transfer(self.run, self.moves) if has_cotangent(self.dest.dtype) and not self.is_given else None
+        if self.is_given or not has_cotangent(self.dest.dtype):
+            return None
+        return Move(self.run, self.moves, f"{self.name} (adjoint)")
 
-    def moves(self) -> list[Move] | None:
+    def moves(self) -> list[Piece] | None:
         """What `run` comes down to: None where elements are picked by tables, or were repeated."""
         grad = self.dest._array._gradient
         if grad is None:
@@ -53,12 +57,12 @@ class WriteEntry(TapeEntry):
         if self.picks is not None or self.source_picks is not None:
             return None
         part, source = self.select(grad._data), None if self.source is None else self.source._array._gradient
-        clear = Move(part, np.zeros((), part.dtype))
+        clear = Piece(part, np.zeros((), part.dtype))
         if source is None:
             return [clear]
         if source._data.size != part.size or np.may_share_memory(source._data, part):
             return None
-        return [Move(source._data, part, adds=True), clear]
+        return [Piece(source._data, part, adds=True), clear]
 
     def run(self) -> None:
         """Move the gradient of the written elements to where they came from."""
@@ -141,7 +145,7 @@ class FunctionEntry(TapeEntry):
 
     @property
     def step(self) -> Step | None:  # type: ignore[override]
-        return self.run
+        return HostCall(self.run, words=self.name)
 
     def run(self) -> None:
         """Call the function while the arrays hold what they held when it was recorded."""

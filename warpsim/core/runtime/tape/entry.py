@@ -7,7 +7,7 @@ entries through this interface and tells no kinds apart.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 
 from ....errors import TapeError
@@ -16,8 +16,7 @@ from ..arrays.array import array
 from ..arrays.call_site import CallSite
 from ..arrays.mirrors import Mirror
 from ..devices.device import Device
-
-Step = Callable[[], None]
+from ..steps.step import Step
 
 
 class ArrayUse(NamedTuple):
@@ -47,8 +46,8 @@ class TapeEntry(ABC):
     """One recorded operation.
 
     name, title, about: what it is in a picture, in a sentence, and further words. place: where it was called.
-    device: the device on whose stream its reverse is work, None for the host. step: its reverse, made by `prepare`;
-    None when no gradient passes through it.
+    device: where it was done, None for the host. step: its reverse, made by `prepare`; None when no gradient passes
+    through it.
     """
 
     __slots__ = ()

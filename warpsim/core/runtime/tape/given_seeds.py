@@ -13,8 +13,8 @@ from ...types import scalars
 from ...types.arrays import type_name
 from ...types.cotangents import has_cotangent
 from ..arrays.array import array
-from ..devices.capture import recorded
-from ..devices.transfer import Move, Transfer, copying
+from ..devices.device import Device
+from ..steps.move import Move, Piece, copying
 
 Seeds = list[tuple[array, np.ndarray]]
 
@@ -73,13 +73,13 @@ def check_seed(a: Any, grad: Any) -> None:
 def held(values: np.ndarray) -> np.ndarray:
     """A copy, taken when the step runs."""
     copy = np.empty_like(values)
-    recorded(copying(copy, values))
+    copying(copy, values).submit()
     return copy
 
 
-def setting(target: np.ndarray, values: np.ndarray) -> Transfer:
+def setting(target: np.ndarray, values: np.ndarray, device: Device) -> Move:
     """The step that sets seeds."""
-    return Transfer(partial(set_values, target, values), lambda: [Move(target, values)])
+    return Move(partial(set_values, target, values), lambda: [Piece(target, values)], "set gradients", device)
 
 
 def set_values(target: np.ndarray, values: np.ndarray) -> None:

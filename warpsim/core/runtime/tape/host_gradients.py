@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ...types.scalars import holds_floats
 from ..arrays.array import array
 from ..arrays.indexed import indexedarray
+from ..steps.move import add_to
 
 
 def frozen_picks(a: indexedarray) -> tuple[Any, ...]:
@@ -32,16 +32,6 @@ def narrowed(contribution: Any, shape: tuple[int, ...]) -> Any:
     contribution = contribution.sum(axis=tuple(range(contribution.ndim - len(shape))))
     wide = tuple(axis for axis, n in enumerate(shape) if n == 1 and contribution.shape[axis] != 1)
     return contribution.sum(axis=wide, keepdims=True)
-
-
-def add_to(target: np.ndarray, contribution: np.ndarray) -> None:
-    """target += contribution, for floats and for the float fields of records."""
-    if target.dtype.names is None:
-        if holds_floats(target.dtype):
-            target += contribution if contribution.dtype == target.dtype else contribution.astype(target.dtype)
-        return
-    for name in target.dtype.names:
-        add_to(target[name], contribution[name])
 
 
 def spent(grad: array, count: int | None = None, flat: bool = False) -> np.ndarray:

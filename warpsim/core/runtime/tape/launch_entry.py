@@ -14,9 +14,10 @@ from ..arrays.call_site import CallSite
 from ..arrays.mirrors import Mirror
 from ..arrays.saved_contents import Read
 from ..devices.device import Device
+from ..steps.step import Step
 from .adjoint_launch import reverse_step
 from .adjoint_needs import Needs, arrays_at
-from .entry import ArrayUse, MovedEntry, Step, TapeEntry
+from .entry import ArrayUse, MovedEntry, TapeEntry
 from .tangent_launch import MovedLaunch, gradient_names
 
 

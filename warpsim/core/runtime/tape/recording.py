@@ -21,7 +21,6 @@ from ..arrays.array import array
 from ..arrays.call_site import CallSite, user_frame
 from ..arrays.in_pieces import give_gradients
 from ..arrays.saved_contents import Writer
-from ..devices.capture import recorded
 from ..devices.device import Device
 from ..launches.for_device import prepare
 from ..launches.launcher import LaunchCall, Launcher
@@ -84,7 +83,7 @@ def run_plain(
             if tapes and is_entangled(needs, args):
                 return False
             writer = Writer(f"launch of kernel {needs.kernel.key!r}", CallSite(frame.f_code, frame.f_lasti))
-            memory.overwrite(args[k], args[k]._data, tapes, writer, recorded)
+            memory.overwrite(args[k], args[k]._data, tapes, writer)
         if memory.known is not known and not memory.take(known):
             writer = Writer(f"launch of kernel {needs.kernel.key!r}", CallSite(frame.f_code, frame.f_lasti))
             if memory.meet((known,) if tapes else (), span(args[k]), writer):
@@ -155,7 +154,7 @@ def run_generally(call: LaunchCall, place: CallSite, run: Run = run_now) -> None
     for _, a in wrote:
         memory = a._memory
         if memory.reads:
-            memory.overwrite(a, a._data, tapes, writer, recorded)
+            memory.overwrite(a, a._data, tapes, writer)
         if memory.known is not known and memory.known != sessions and not (recorders and known and memory.take(known)):
             memory.meet(sessions, span(a), writer, bool(recorders))
     noted = noted_arrays(needs, call.dim, launcher.device) if notes and constant is None else {}

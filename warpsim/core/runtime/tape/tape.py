@@ -37,15 +37,16 @@ from ..arrays.in_pieces import InPieces
 from ..arrays.indexed import indexedarray
 from ..arrays.notebook import table
 from ..arrays.seeds import allow, clearing, is_refused, keep_left, may_be_seeded, refuse, refuse_seeds
-from ..devices.capture import current_graph, recorded
+from ..devices.capture import current_graph
 from ..devices.device import get_device
-from ..devices.transfer import checking, copying
 from ..devices.unique import Unique
 from ..launches.dimensions import normalized
 from ..launches.for_device import prepare
 from ..launches.frames import check_frame, join
 from ..launches.kernel import Kernel
-from .adjoint_launch import Launches, check_aliases
+from ..steps.host_call import HostCall
+from ..steps.move import checking, copying
+from .adjoint_launch import check_aliases
 from .adjoint_needs import Always, have_gradients
 from .constants import is_constant, settle
 from .copies_report import SnapshotReport, report
@@ -286,7 +287,7 @@ class Tape(Unique):
             self._start(seeds, wrote if seeds else [])  # without seeds, gradients are what the arrays hold
             retained = self._run(watch)
             for grad, values in retained:
-                recorded(copying(grad._data, values), grad.device)
+                copying(grad._data, values, grad.device).submit()
             for g in wrote:
                 keep_left(g)
         self.session.done = True
@@ -312,7 +313,7 @@ class Tape(Unique):
             capture.keep((list(self.log), [a._gradient for a in self.arrays()]))
             if session.frame is None:  # what is written before the graph runs is known only then
                 capture.pin(session)
-                recorded(checking(session.check))
+                checking(session.check).submit()
 
     def _prepare(self) -> None:
         """Make the reverse steps, or make them anew when arrays got other gradients."""
@@ -337,12 +338,12 @@ class Tape(Unique):
             if g._memory.left is not None:
                 allow(g)
             if g._memory.reads or current_graph() is not None:
-                recorded(clearing(g), g.device)
+                clearing(g).submit()
             else:
                 g._data.fill(0)  # what `zero_` comes down to
         for (a, _), value in zip(seeds, values, strict=True):
             assert a._gradient is not None
-            recorded(setting(a._gradient._data, value), a.device)
+            setting(a._gradient._data, value, a.device).submit()
 
     def _run(self, watch: Callable[[TapeEntry], None] | None) -> list[tuple[array, np.ndarray]]:
         """Run all steps; returns the gradients to keep of arrays with `retain_grad`, and their values."""
@@ -356,13 +357,13 @@ class Tape(Unique):
                     open_ones.remove(a)
                     assert a._gradient is not None
                     values = np.empty_like(a._gradient._data)
-                    recorded(copying(values, a._gradient._data), a.device)
+                    copying(values, a._gradient._data, a.device).submit()
                     retained.append((a._gradient, values))
-            step = entry.step if watch is None else partial(watch, entry)
-            if step and capture is None:
-                step()
-            elif step and not (isinstance(step, Launches) and capture.takes(step.calls)):
-                recorded(step, entry.device)
+            step = entry.step if watch is None else HostCall(partial(watch, entry), entry.device)
+            if step is not None and capture is None:
+                step.run()
+            elif step is not None:
+                step.submit()
         return retained
 
     # ----- gradients --------------------------------------------------------------------------

@@ -10,7 +10,6 @@ from ..arrays.allocation import about_to_write, span
 from ..arrays.array import array
 from ..arrays.saved_contents import Session, UnseenWrite
 from ..arrays.seeds import holds_seeds
-from ..devices.capture import recorded
 from .entries import AnnouncedWrite, WriteEntry
 from .entry import ArrayUse, TapeEntry
 
@@ -21,7 +20,7 @@ def announce(gradients: Iterable[array | None]) -> None:
     """Tell tapes that used gradients as arrays of their own that a backward pass writes to them."""
     for g in gradients:
         if g is not None and (g._memory.known or g._memory.reads):
-            about_to_write(g, g._data, "backward of another tape", recorded)
+            about_to_write(g, g._data, "backward of another tape")
 
 
 def answer(session: Session, arrays: Sequence[array]) -> None:

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import warpsim as wp
-from warpsim.core.runtime.devices.capture import HostWork
 from warpsim.core.runtime.devices.cuda import driver
+from warpsim.core.runtime.steps.host_call import HostCall
 from warpsim.errors import DeviceError, KernelAssertionError
 
 pytestmark = [
@@ -168,7 +168,7 @@ def test_memory_that_is_freed_while_a_graph_is_made_is_not_reused_in_it():
         wp.launch(axpy, N, [x, y, 1.0], device="cuda:0")
         graph = wp.Graph(place)
     graph.add(capture.graph.steps[0])
-    graph.add(HostWork(drop, place))
+    graph.add(HostCall(drop, place))
     graph.add(capture.graph.steps[0])
     wp.capture_launch(graph)
     assert not loose
@@ -207,7 +207,7 @@ def test_other_threads_work_while_a_graph_is_made():
 
     with wp.ScopedCapture("cuda:0") as capture:
         wp.launch(axpy, N, [x, y, 1.0], device="cuda:0")
-    capture.graph.add(HostWork(step, place))
+    capture.graph.add(HostCall(step, place))
     capture.graph.add(capture.graph.steps[0])
     thread = threading.Thread(target=others)
     thread.start()
@@ -225,7 +225,7 @@ def test_an_error_while_a_graph_is_made_leaves_the_device_usable():
 
     with wp.ScopedCapture("cuda:0") as capture:
         wp.launch(axpy, N, [x, y, 1.0], device="cuda:0")
-    capture.graph.add(HostWork(step, wp.get_device("cuda:0")))
+    capture.graph.add(HostCall(step, wp.get_device("cuda:0")))
     for _ in range(2):
         with pytest.raises(KeyError, match="mine"):
             wp.capture_launch(capture.graph)

@@ -20,15 +20,15 @@ from ....types.scalars import float64, int32, uint32
 from ...arrays.array import array
 from ...arrays.indexed import indexedarray
 from ...devices.device_memory import DeviceMemory, on_host
-from ...devices.transfer import NOTHING, checking
-from ...tape.array_step import ArrayStep, Contents
+from ...steps.move import NOTHING, checking
+from ...steps.operation import ArrayOperation, Contents, Operation
 from ...tape.host_gradients import add_gradient, spent
 from ..casts import Cast
 from ..reductions import Inner, Scan, Sum
 from ..sorting import RadixSort, RunLengths, SegmentedSort
 from . import kernels as kernels
 from . import sums
-from .work import Now, Step, stepped
+from .work import Now, stepped
 
 _KINDS = {"u": 0, "i": 1, "f": 2}
 
@@ -97,11 +97,11 @@ def _give(work: Now, grad: Any, contribution: array) -> None:
         target.done()
 
 
-class OnDevice(ArrayStep):
+class OnDevice(ArrayOperation):
     """An operation that is done where the memory is, with the work that `build` describes."""
 
-    def ready(self) -> Step:
-        return stepped(self.device, self.build)
+    def ready(self) -> Operation:
+        return Operation(self, stepped(self.device, self.build))
 
     def build(self, work: Now) -> None:
         """Do it, or prepare it for the graph that is captured."""
@@ -252,9 +252,9 @@ def _reorder(work: Now, values: array, order: array) -> None:
 class DeviceRadixSort(RadixSort):
     """Keys become integers in their order, which are sorted with the values or, if those are wide, with ranks."""
 
-    def ready(self) -> Step:
+    def ready(self) -> Operation:
         trivial = self.count < 2 or self.begin == self.end
-        return NOTHING if trivial else stepped(self.device, self.build)
+        return Operation(self, NOTHING if trivial else stepped(self.device, self.build))
 
     def build(self, work: Now) -> None:
         keys, values = self.results
@@ -272,11 +272,11 @@ class DeviceRadixSort(RadixSort):
 class DeviceSegmentedSort(SegmentedSort):
     """Sorted by key, then by segment."""
 
-    def ready(self) -> Step:
+    def ready(self) -> Operation:
         segments = max(0, self.operands[2].size - (len(self.operands) == 3))
         if not (segments and self.count):
-            return checking(self.check)
-        return stepped(self.device, partial(self.build, segments))
+            return Operation(self, checking(self.check))
+        return Operation(self, stepped(self.device, partial(self.build, segments)))
 
     def check(self) -> None:
         """Raise `ArrayError` for segments that do not fit."""

@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 
 from ...arrays.array import array
-from ...commands.command import Launch
 from ...devices.capture import current_graph
 from ...devices.device_memory import DeviceMemory
-from ...devices.transfer import Move, Transfer
 from ...launch import launch
+from ...steps.host_call import HostCall
+from ...steps.in_turn import InTurn
+from ...steps.move import Move, Piece
+from ...steps.step import Step
 
-Step = Callable[[], None]
 _launchers: dict[tuple[Any, ...], Any] = {}
 """Compiled forms used last by kernel, device and dtypes: the same kernel is launched with many dtypes in turn."""
 
@@ -57,46 +58,35 @@ class Now:
         """Every element becomes zero."""
         self.copy(a._data, np.zeros((), a._data.dtype))
 
-    def on_host(self, step: Step) -> None:
+    def on_host(self, work: Callable[[], None]) -> None:
         """Something that is not work for the device's stream alone."""
-        step()
+        work()
 
 
 class Later(Now):
-    """Gets everything ready; a call does it, as often as wanted."""
+    """Gets everything ready, as steps that can be run as often as wanted."""
 
     def __init__(self, device: Any):
         super().__init__(device)
-        self.parts: list[Launch | Step] = []
-        self.streamed = True
-        """Whether all that is to do is work for the device's stream."""
+        self.parts: list[Step] = []
 
     def launch(self, kernel: Any, dim: int, *inputs: Any) -> None:
         if dim:
             command = launch(kernel, dim, inputs, device=self.device, record_tape=False, record_cmd=True)
-            self.streamed &= command.device is not None
-            self.parts.append(command)
+            self.parts.append(command.ready)
 
     def copy(self, target: DeviceMemory, source: Any) -> None:
         values = source if isinstance(source, np.ndarray) else np.asarray(source)
-        self.parts.append(Transfer(lambda: target.put(source), lambda: [Move(target, values)]))
+        self.parts.append(Move(lambda: target.put(source), lambda: [Piece(target, values)], device=self.device))
 
-    def on_host(self, step: Step) -> None:
-        self.streamed = False
-        self.parts.append(step)
-
-    def __call__(self) -> None:
-        """Do what was prepared. Raises `NeedsHost`, before anything is done, where a graph cannot hold it."""
-        if not self.streamed:
-            self.device.needs_host()
-        for part in self.parts:
-            part.run() if isinstance(part, Launch) else part()
+    def on_host(self, work: Callable[[], None]) -> None:
+        self.parts.append(HostCall(work))
 
 
 def stepped(device: Any, build: Callable[[Now], None]) -> Step:
     """A step that does what `build` says: later, if a graph is captured now, with memory that it has already."""
     if current_graph() is None:
-        return lambda: build(Now(device))
+        return HostCall(lambda: build(Now(device)), device)
     prepared = Later(device)
     build(prepared)
-    return prepared
+    return InTurn(prepared.parts, device)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from ...emit.layout import HEADER_WORDS, WORD, argument_offsets
@@ -21,7 +21,10 @@ from ..arrays.array import array
 from ..arrays.indexed import indexedarray
 from ..launches import pool
 from ..launches.launcher import LaunchCall
-from .command import Launch
+from .fields import Fields
+from .launch import LaunchStep
+from .refusals import damaged
+from .step import GraphPart, GraphReader, GraphWriter, Json, Step
 
 _LARGEST = 1000  # nodes of a kernel that is looked at: a larger one computes more than it waits for memory
 _STRIP_BYTES = 1 << 14  # of the elements of a strip: half of a small first cache
@@ -49,11 +52,55 @@ class Place(NamedTuple):
         return self[:4] != other[:4] or len({axis for axis, _ in self.own & other.own}) < ndim
 
 
+class FusedLaunches(Step):
+    """Launches of the same threads, strip by strip. strip: how many threads go through all launches before others
+    begin; chunk: how many a core takes at a time."""
+
+    def __init__(self, launches: Sequence[LaunchStep], strip: int, chunk: int):
+        self.parts, self.strip, self.chunk = launches, strip, chunk
+        calls = [launch.call for launch in launches]
+        words = [w for call in calls for w in (call.launcher.code.address, pool.address_of(call.block))]
+        self.block = struct.pack(f"@{2 + len(words)}Q", len(calls), strip, *words)  # as `ws_strips` takes it
+        start = pool.get_pool().strips_address, pool.address_of(self.block)
+        self.command = pool.COMMAND.pack(*start, 0, calls[0].total, chunk, 0)
+
+    def run(self) -> None:
+        assert self.command is not None
+        pool.get_pool().run(self.command, 1)
+
+    def in_report(self) -> GraphPart:
+        launches = [launch.in_report() for launch in self.parts]
+        return GraphPart("loop", tuple(k for part in launches for k in part.kernels), launches[0].threads, self.strip)
+
+    def saved(self, file: GraphWriter) -> Iterator[Json]:
+        yield {"do": "loop", "launches": list(super().saved(file)), "strip": self.strip, "size": self.chunk}
+
+    @classmethod
+    def read(cls, part: Fields, file: GraphReader) -> Step:
+        launches = [LaunchStep.read(p, file) for p in part.parts("launches")]
+        if not launches or file.device.has_stream or len({launch.call.total for launch in launches}) > 1:
+            raise damaged(part.place, "a loop over launches that have not the same threads")
+        return cls(launches, part.integer("strip", low=1), part.integer("size", low=1))
+
+
+class Piece(NamedTuple):
+    """A step as a graph runs it. apart: why it is not one loop with the piece before; empty where nobody asks."""
+
+    step: Step
+    apart: str = ""
+
+    @property
+    def part(self) -> GraphPart:
+        """The piece in a report."""
+        part = self.step.in_report()
+        return replace(part, why=self.apart) if self.apart else part
+
+
 @dataclass
 class Loop:
-    """Launches that run as one."""
+    """Neighbouring launches that are to run as one."""
 
-    calls: list[LaunchCall]
+    launches: list[LaunchStep]
     apart: str
     """Why they are not in the loop before; empty if there is none."""
     alone: str
@@ -64,97 +111,65 @@ class Loop:
         """Why a launch cannot join; empty if it can."""
         if self.alone:
             return f"the one before stands by itself: {self.alone}"
-        if _threads(self.calls[0]) != _threads(call):
+        if _threads(self.launches[0].call) != _threads(call):
             return "the one before has other threads"
         return conflict(self.memory, memory, call.launcher.ndim)
 
-    def add(self, call: LaunchCall, memory: Memory) -> None:
-        self.calls.append(call)
+    def add(self, launch: LaunchStep, memory: Memory) -> None:
+        self.launches.append(launch)
         self.memory |= memory
 
-    @property
-    def strip(self) -> int:
-        """How many threads go through all launches before others begin."""
+    def piece(self) -> Piece:
+        """The launches as one step."""
+        if len(self.launches) == 1:
+            return Piece(self.launches[0], self.apart)
+        calls = [launch.call for launch in self.launches]
         own = {place._replace(writes=True) for place in self.memory if place.own}
-        size = sum(place.high - place.low for place in own) // self.calls[0].total
-        return max(_LEAST_STRIP, _STRIP_BYTES // max(size, 1) // _LINE * _LINE)
-
-    def block(self) -> bytes:
-        """The argument block of `ws_strips`; those of the launches must live as long."""
-        return block_of_strips([(call.launcher.code.address, call.block) for call in self.calls], self.strip)
-
-    @property
-    def chunk(self) -> int:
-        """How many threads a core takes at a time."""
-        cost = sum(max(0.25, call.launcher.program.nanoseconds) for call in self.calls)
-        return pool.chunk_size(self.calls[0].total, cost)
-
-    def command(self, block: bytes) -> bytes:
-        """The loop as a command for the pool of threads, with its argument block, which must live as long."""
-        return command_of_strips(block, self.calls[0].total, self.chunk)
+        size = sum(place.high - place.low for place in own) // calls[0].total
+        strip = max(_LEAST_STRIP, _STRIP_BYTES // max(size, 1) // _LINE * _LINE)
+        cost = sum(max(0.25, call.launcher.program.nanoseconds) for call in calls)
+        return Piece(FusedLaunches(self.launches, strip, pool.chunk_size(calls[0].total, cost)), self.apart)
 
 
-def block_of_strips(launches: Sequence[tuple[int, bytes]], strip: int) -> bytes:
-    """The argument block of `ws_strips` for launches: addresses of machine code, and blocks that live as long."""
-    words = [word for address, block in launches for word in (address, pool.address_of(block))]
-    return struct.pack(f"@{2 + len(words)}Q", len(launches), strip, *words)
-
-
-def command_of_strips(block: bytes, total: int, chunk: int) -> bytes:
-    """A loop as a command for the pool of threads; chunk: how many of its threads a core takes at a time."""
-    return pool.COMMAND.pack(pool.get_pool().strips_address, pool.address_of(block), 0, total, chunk, 0)
-
-
-def loops(calls: Iterable[LaunchCall]) -> Iterator[Loop]:
-    """Native launches one after the other, fused where that changes nothing; those without threads are left out."""
+def pieces(steps: Iterable[Step]) -> Iterator[Piece]:
+    """Steps with native launches fused where that changes nothing; launches without threads are left out."""
     loop: Loop | None = None
-    for call in calls:
-        if not call.total:
+    for step in steps:
+        native = isinstance(step, LaunchStep) and step.command is not None
+        if native and not step.call.total:
             continue
-        alone = why_alone(call)
-        memory = {} if alone else memory_of(call)
-        if memory is None:
-            alone, memory = "its arguments do not name all memory that it reaches", {}
-        alone = alone or conflict(memory, memory, call.launcher.ndim)
-        apart = "" if loop is None else alone or loop.refusal(call, memory)
-        if loop is not None and not apart:
-            loop.add(call, memory)
-            continue
-        if loop is not None:
-            yield loop
-        loop = Loop([call], apart, alone, memory)
+        joined = _joined(loop, step) if native else None
+        if loop is not None and joined is not loop:
+            yield loop.piece()
+        loop = joined
+        if loop is None:
+            yield Piece(step)
     if loop is not None:
-        yield loop
+        yield loop.piece()
 
 
-class Packed:
-    """Commands for the pool of threads, one behind the other: one call of the pool."""
-
-    def __init__(self, packed: bytes, count: int):
-        self.packed, self.count = packed, count
-
-    def __call__(self) -> None:
-        pool.get_pool().run(self.packed, self.count)
-
-
-class Commands(Packed):
-    """Native launches as one call of the pool of threads, fused where that changes nothing."""
-
-    def __init__(self, launches: Sequence[Launch]):
-        self.kept: list[bytes] = []
-        packed = []
-        for loop in loops(launch.ready.call for launch in launches):
-            if len(loop.calls) == 1:
-                packed.append(loop.calls[0].launcher.command(loop.calls[0]))
-            else:
-                self.kept.append(loop.block())
-                packed.append(loop.command(self.kept[-1]))
-        super().__init__(b"".join(filter(None, packed)), len(packed))
+def _joined(loop: Loop | None, launch: LaunchStep) -> Loop:
+    """The loop that a launch joined, or one of its own."""
+    call = launch.call
+    alone = why_alone(call)
+    memory = {} if alone else memory_of(call)
+    if memory is None:
+        alone, memory = "its arguments do not name all memory that it reaches", {}
+    alone = alone or conflict(memory, memory, call.launcher.ndim)
+    if loop is None:
+        return Loop([launch], "", alone, memory)
+    apart = alone or loop.refusal(call, memory)
+    if apart:
+        return Loop([launch], apart, alone, memory)
+    loop.add(launch, memory)
+    return loop
 
 
 def why_alone(call: LaunchCall) -> str:
     """Why a launch can be in no loop with others, as far as the arrays play no part; empty if it can."""
     launcher = call.launcher
+    if launcher.program is None:
+        return "its program is not in the file"
     plan = launcher.program.plan
     if not launcher.ndim:
         return "its threads do not ask for their index"

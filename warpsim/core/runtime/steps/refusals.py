@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...errors import GraphFileError
+from ....errors import GraphFileError
 
 
 def unsavable(what: str, cure: str = "") -> GraphFileError:

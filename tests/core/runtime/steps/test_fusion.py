@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import warpsim as wp
-from warpsim.core.runtime.commands import fusion
 from warpsim.core.runtime.launches.pool import get_pool
+from warpsim.core.runtime.steps import fusion
 
 pytestmark = pytest.mark.cpu(reason="graphs of the CPU are fused")
 
@@ -408,7 +408,7 @@ def test_branches_of_graphs_are_fused_by_themselves():
     graph = captured(work)
     branches = [kept for kept in graph.kept if hasattr(kept, "report")]
     assert [b.report().fused for b in branches] == [2]
-    assert [part.what for part in graph.report().parts] == ["launch", "work of the host", "launch"]
+    assert [part.what for part in graph.report().parts] == ["launch", "capture_if", "launch"]
     expected = x.numpy().copy()
     for _ in range(4):
         expected[:N] = np.float32(0.5) * expected[:N] + np.float32(0.25)
