@@ -4,6 +4,7 @@ The list is the design: a feature that does not fit it needs a new place, not an
 """
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -52,8 +53,6 @@ FLOORS = {
     "warpsim.core.runtime.steps.batches": 8.33,
     "warpsim.core.runtime.tape": 8.4,
     "warpsim.core.runtime.commands": 8.5,
-    "warpsim.core.runtime.logger": 8.3,
-    "warpsim.core.runtime.profiling": 8.3,
     "warpsim.core.runtime.launch": 8.6,
     "warpsim.core.runtime.algorithms": 8.7,
     "warpsim.core.runtime.rollout": 8.7,
@@ -82,7 +81,6 @@ FLOORS = {
     "warpsim.optim": 10,
     "warpsim.plot": 10.5,
     "warpsim.viewer": 10.7,
-    "warpsim.render": 10.6,
     "warpsim.solvers": 11.0,
     "warpsim.solvers.neighbours": 11.1,
     "warpsim.solvers.ocean": 11.2,
@@ -90,11 +88,13 @@ FLOORS = {
     "warpsim.solvers.dem": 11.2,
     "warpsim.solvers.sph": 11.2,
     "warpsim.solvers.cases": 11.4,
+    # The door: names of Warp. The face alone opens it.
+    "warpsim.warp": 11.8,
     # The face gathers public names and the command line; nothing inside imports it.
-    "warpsim.absent": 12,
     "warpsim.diagnostics": 12,
     "warpsim.types": 12,
     "warpsim.names": 12,
+    "warpsim.render": 12,
     "warpsim.utils": 12,
     "warpsim.gallery": 12,
     "warpsim.notebook": 12,
@@ -254,6 +254,31 @@ def test_few_folders_import_each_other(folder):
     }
     pairs = sorted(pair for pair in used if pair[1] not in (None, pair[0]))
     assert len(pairs) <= PAIRS[folder], pairs
+
+
+FACE = 12
+DOOR = "warpsim.warp"  # and `warpsim._src`, whose place among packages is its interface, on the floor above the face
+
+
+def test_only_the_face_opens_the_door():
+    """Core, geometry, solvers and all other packages could be read, and would work, without names of Warp."""
+    used = [(name, target) for name in MODULES for target, _, _ in imports(name, parsed(name)) if place(target) == DOOR]
+    inside = [f"{name} imports {target}" for name, target in used if place(name) != DOOR and FLOORS[place(name)] < FACE]
+    assert used and inside == []
+
+
+# Where the compiler and the runtime may name Warp: for a formula or a constant that is taken from there.
+NAMES_WARP = {
+    "core/lib/noise.py": "gradients of lattice points, which are draws of its generator",
+    "core/lib/random.py": "the hash of its random numbers, and the order of draws",
+    "core/lib/sampling.py": "how draws become points of a shape",
+}
+
+
+def test_core_names_warp_for_formulas_alone():
+    files = [p for p in (PACKAGE / "core").rglob("*") if p.suffix in (".py", ".ll", ".h")]
+    naming = {p.relative_to(PACKAGE).as_posix() for p in files if re.search(r"\bWarp\b", p.read_text(encoding="utf-8"))}
+    assert naming == set(NAMES_WARP)
 
 
 def test_only_devices_tell_kinds_of_devices_apart():

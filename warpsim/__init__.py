@@ -16,6 +16,7 @@ from math import e, inf, nan, pi, tau
 
 from . import names
 from .config import DeterministicMode, config
+from .warp import switches
 
 __version__ = "0.1.0"
 
@@ -26,7 +27,7 @@ ln2, ln10, phi = 0.6931471805599453, 2.302585092994046, 1.618033988749895
 log2e, log10e = 1.0 / ln2, 1.0 / ln10
 LN2, LN10, LOG2E, LOG10E, PHI = ln2, ln10, log2e, log10e, phi
 
-_INNER = ("absent", "errors", "names")
+_INNER = ("errors", "names", "switches", "warp")
 __all__ = [*(name for name in globals() if not name.startswith("_") and name not in _INNER), *names.PUBLIC]
 __dir__ = [*__all__, *names.OPTIONAL].copy
 __getattr__ = names.loader(globals())

@@ -12,11 +12,16 @@ from typing import overload as _overload
 import numpy as np
 from typing_extensions import Self, TypeVar
 
-from .core.frontend.functions import Func as _Func
+from .config import Config as _Config
+from .core.frontend.functions.functions import Func as _Func
 from .core.runtime.arrays.annotations import fixedarray as _FixedArray
 from .core.runtime.arrays.array import array as _Array
 from .core.runtime.arrays.indexed import indexedarray as _IndexedArray
 from .core.runtime.launches.kernel import Kernel as Kernel
+from .warp.switches import Switches as _Switches
+
+class _AllSwitches(_Config, _Switches): ...
+config: _AllSwitches
 
 float32: TypeAlias = float
 float64: TypeAlias = np.float64
@@ -383,7 +388,7 @@ def from_numpy(arr: Any, dtype: Any = ..., shape: Any = ..., device: Any = ..., 
     """An array with the contents of a NumPy array (copied).
 
     Without dtype and shape, data of rank 2 is read as vectors along its last axis, and data of
-    higher rank as matrices in its last two axes, as Warp does: (n, 3) becomes n elements of vec3,
+    higher rank as matrices in its last two axes: (n, 3) becomes n elements of vec3,
     (n, 2, 2) n of mat22. Raises `ArrayError` for data without a type.
     """
 def from_dlpack(source: Any, dtype: Any = ...) -> array[Any, Any]:
@@ -2929,7 +2934,7 @@ def pnoise(state: uint32 | int, xy: vec2, px: int, py: int) -> float: ...
 def pnoise(state: uint32 | int, xyz: vec3, px: int, py: int, pz: int) -> float: ...
 @_overload
 def pnoise(state: uint32 | int, xyzt: vec4, px: int, py: int, pz: int, pt: int) -> float:
-    """1-D noise that repeats after `px` > 0 cells, on both sides of zero (Warp's only for x >= 0).
+    """1-D noise that repeats after `px` > 0 cells, on both sides of zero.
     """
 @_overload
 def quat_between_vectors(a: vec3d, b: vec3d) -> quatd: ...
@@ -5424,7 +5429,6 @@ from math import nan as nan
 from math import pi as pi
 from math import tau as tau
 from .config import DeterministicMode as DeterministicMode
-from .config import config as config
 from .core.frontend.rules.addresses import address_of as address_of
 from .core.frontend.functions.derivatives import grad as grad
 from .core.frontend.translate.forms import adjoint as adjoint
@@ -5492,48 +5496,48 @@ from .core.runtime.commands.command import Launch as Launch
 from .core.runtime.commands.conditional import capture_if as capture_if
 from .core.runtime.commands.conditional import capture_while as capture_while
 from .core.runtime.commands.conditional import is_conditional_graph_supported as is_conditional_graph_supported
-from .core.runtime.logger import LOG_DEBUG as LOG_DEBUG
-from .core.runtime.logger import LOG_ERROR as LOG_ERROR
-from .core.runtime.logger import LOG_INFO as LOG_INFO
-from .core.runtime.logger import LOG_WARNING as LOG_WARNING
-from .core.runtime.logger import Logger as Logger
-from .core.runtime.logger import ScopedLogLevel as ScopedLogLevel
-from .core.runtime.logger import ScopedLogger as ScopedLogger
-from .core.runtime.logger import get_logger as get_logger
-from .core.runtime.logger import set_logger as set_logger
-from .core.runtime.profiling import ScopedCudaProfiler as ScopedCudaProfiler
-from .core.runtime.profiling import TIMING_ALL as TIMING_ALL
-from .core.runtime.profiling import TIMING_GRAPH as TIMING_GRAPH
-from .core.runtime.profiling import TIMING_KERNEL as TIMING_KERNEL
-from .core.runtime.profiling import TIMING_KERNEL_BUILTIN as TIMING_KERNEL_BUILTIN
-from .core.runtime.profiling import TIMING_MEMCPY as TIMING_MEMCPY
-from .core.runtime.profiling import TIMING_MEMSET as TIMING_MEMSET
-from .core.runtime.profiling import TimingResult as TimingResult
-from .core.runtime.profiling import can_access as can_access
-from .core.runtime.profiling import cuda_profiler_start as cuda_profiler_start
-from .core.runtime.profiling import cuda_profiler_stop as cuda_profiler_stop
-from .core.runtime.profiling import get_cuda_supported_archs as get_cuda_supported_archs
-from .core.runtime.profiling import get_cuda_toolkit_version as get_cuda_toolkit_version
-from .core.runtime.profiling import is_cubql_available as is_cubql_available
-from .core.runtime.profiling import map_cuda_device as map_cuda_device
-from .core.runtime.profiling import timing_begin as timing_begin
-from .core.runtime.profiling import timing_end as timing_end
-from .core.runtime.profiling import timing_print as timing_print
-from .core.runtime.profiling import unmap_cuda_device as unmap_cuda_device
-from .core.runtime.commands.capture_mode import CaptureMode as CaptureMode
+from .warp.logger import LOG_DEBUG as LOG_DEBUG
+from .warp.logger import LOG_ERROR as LOG_ERROR
+from .warp.logger import LOG_INFO as LOG_INFO
+from .warp.logger import LOG_WARNING as LOG_WARNING
+from .warp.logger import Logger as Logger
+from .warp.logger import ScopedLogLevel as ScopedLogLevel
+from .warp.logger import ScopedLogger as ScopedLogger
+from .warp.logger import get_logger as get_logger
+from .warp.logger import set_logger as set_logger
+from .warp.profiling import ScopedCudaProfiler as ScopedCudaProfiler
+from .warp.profiling import TIMING_ALL as TIMING_ALL
+from .warp.profiling import TIMING_GRAPH as TIMING_GRAPH
+from .warp.profiling import TIMING_KERNEL as TIMING_KERNEL
+from .warp.profiling import TIMING_KERNEL_BUILTIN as TIMING_KERNEL_BUILTIN
+from .warp.profiling import TIMING_MEMCPY as TIMING_MEMCPY
+from .warp.profiling import TIMING_MEMSET as TIMING_MEMSET
+from .warp.profiling import TimingResult as TimingResult
+from .warp.profiling import can_access as can_access
+from .warp.profiling import cuda_profiler_start as cuda_profiler_start
+from .warp.profiling import cuda_profiler_stop as cuda_profiler_stop
+from .warp.profiling import get_cuda_supported_archs as get_cuda_supported_archs
+from .warp.profiling import get_cuda_toolkit_version as get_cuda_toolkit_version
+from .warp.profiling import is_cubql_available as is_cubql_available
+from .warp.profiling import map_cuda_device as map_cuda_device
+from .warp.profiling import timing_begin as timing_begin
+from .warp.profiling import timing_end as timing_end
+from .warp.profiling import timing_print as timing_print
+from .warp.profiling import unmap_cuda_device as unmap_cuda_device
+from .warp.captures import CaptureMode as CaptureMode
+from .warp.captures import ScopedCapture as ScopedCapture
+from .warp.captures import capture_begin as capture_begin
+from .warp.captures import capture_end as capture_end
 from .core.runtime.commands.dot import capture_debug_dot_print as capture_debug_dot_print
 from .core.runtime.commands.graph import Graph as Graph
-from .core.runtime.commands.graph import ScopedCapture as ScopedCapture
-from .core.runtime.commands.graph import capture_begin as capture_begin
-from .core.runtime.commands.graph import capture_end as capture_end
 from .core.runtime.commands.graph import capture_launch as capture_launch
 from .core.graph_files.files import capture_load as capture_load
 from .core.graph_files.files import capture_load_from_bytes as capture_load_from_bytes
 from .core.graph_files.files import capture_save as capture_save
-from .core.runtime.arrays.fabric import fabricarray as fabricarray
-from .core.runtime.arrays.fabric import indexedfabricarray as indexedfabricarray
-from .core.runtime.arrays.fabric_rows import fabricarrayarray as fabricarrayarray
-from .core.runtime.arrays.fabric_rows import indexedfabricarrayarray as indexedfabricarrayarray
+from .warp.fabric import fabricarray as fabricarray
+from .warp.fabric import indexedfabricarray as indexedfabricarray
+from .warp.fabric_rows import fabricarrayarray as fabricarrayarray
+from .warp.fabric_rows import indexedfabricarrayarray as indexedfabricarrayarray
 from .core.runtime.arrays.memory_tracker import ScopedMemoryTracker as ScopedMemoryTracker
 from .core.runtime.arrays.memory_tracker import print_memory_report as print_memory_report
 from .core.runtime.launches.kernel import kernel_from_source as kernel_from_source
@@ -5976,11 +5980,11 @@ __all__ = [
     "timing_print",
     "unmap_cuda_device",
     "CaptureMode",
-    "capture_debug_dot_print",
-    "Graph",
     "ScopedCapture",
     "capture_begin",
     "capture_end",
+    "capture_debug_dot_print",
+    "Graph",
     "capture_launch",
     "capture_load",
     "capture_load_from_bytes",

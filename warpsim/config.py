@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import itertools
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import IntEnum
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from .errors import WarpsimError
 
@@ -23,22 +24,11 @@ class DeterministicMode(IntEnum):
     GPU_TO_GPU = 2
 
 
-class LaunchArrayAccessMode(IntEnum):
-    """How launches look at the arrays they are given. Here the tape looks always, whatever the mode."""
-
-    RELAXED = 0
-    CHECKED = 1
-    STRICT = 2
-
-
 @dataclass
 class Config:
     """The switches; an unknown name is an error that lists the known ones."""
 
     DeterministicMode: ClassVar[type[DeterministicMode]] = DeterministicMode
-    LaunchArrayAccessMode: ClassVar[type[LaunchArrayAccessMode]] = LaunchArrayAccessMode
-    version: ClassVar[str] = "1.19.0"
-    """The version of Warp whose names and arguments these are; warpsim's own is `warpsim.__version__`."""
 
     verify: bool = field(default_factory=lambda: os.environ.get("WARPSIM_VERIFY", "0") not in ("", "0"))
     """Check indices and ids on compiled devices; an error names kernel, line, array, index, thread."""
@@ -74,12 +64,8 @@ class Config:
     """The disk cache drops its least recently used entries above this size."""
     log_level: int = 30
     """Level of the logger named `warpsim`, a number of `logging`; its name, such as `"INFO"`, becomes that number."""
-    verify_autograd_array_access: bool = False
-    """Kept for scripts that set it: tapes always notice overwrites, and keep what gradients need."""
     print_launches: bool = False
     """Print every launch before it runs."""
-    quiet: bool = True
-    """Kept for scripts that set it: warpsim prints nothing at start-up or launch."""
     load_module_max_workers: int | None = None
     """How many threads `load_module` and `force_load` compile on, 0 or 1: the calling one; None: as launches use."""
     mode: str = "release"
@@ -91,32 +77,6 @@ class Config:
     verbose: bool = False
     """Log every compilation and cache hit at INFO."""
 
-    # Switches that scripts written for Warp set. They name parts of its compilers and of its CUDA runtime that
-    # are not here, so they are kept and have no effect; docs/warp.md says what stands in their place.
-    compile_time_trace: bool = False
-    cpu_compiler_flags: str | None = None
-    cuda_arch_suffix: str | None = None
-    cuda_output: str | None = None
-    default_grid_stride: bool = True
-    deterministic_debug: bool = False
-    deterministic_max_records: int = 0
-    enable_graph_capture_module_load_by_default: bool = True
-    enable_mathdx_fft: bool = True
-    enable_mathdx_gemm: bool = True
-    enable_mathdx_solver: bool = True
-    enable_mempools_at_init: bool = True
-    enable_tiles_in_stack_memory: bool = True
-    enable_vector_component_overwrites: bool = False
-    launch_array_access_mode: LaunchArrayAccessMode = LaunchArrayAccessMode.RELAXED
-    legacy_cpu_linker: bool = False
-    line_directives: bool = True
-    llvm_cuda: bool = False
-    optimization_level: int | None = None
-    ptx_target_arch: int | None = None
-    use_precompiled_headers: bool = True
-    verbose_warnings: bool = False
-    verify_cuda: bool = False
-
     def __setattr__(self, name: str, value: object) -> None:
         if name not in _NAMES:
             raise WarpsimError(
@@ -125,10 +85,10 @@ class Config:
             )
         if name == "tape_snapshots" and value not in ("copy", "error"):
             raise WarpsimError(f"config.tape_snapshots = {value!r}\nexpected: 'copy' or 'error'")
-        if name == "launch_array_access_mode":
-            check_access_mode(value)
         if name == "lanes":
             check_lanes(value, "config.lanes")
+        if name in _members:
+            check_member(value, _members[name], f"config.{name}")
         if name == "log_level" and name in vars(self):  # the default leaves the logger as the program has set it
             import logging  # noqa: PLC0415 - who sets no level need not wait for it
 
@@ -137,6 +97,15 @@ class Config:
             value = logger.level
         object.__setattr__(self, name, value)
         self.touch()
+
+    def accept(self, switches: Mapping[str, Any], constants: Mapping[str, Any]) -> None:
+        """Know further switches, with their values, and constants that nobody sets; nothing on this floor reads them.
+
+        A switch whose value is of an enumeration takes its members alone.
+        """
+        _NAMES.update(switches)
+        _members.update({name: type(value) for name, value in switches.items() if isinstance(value, IntEnum)})
+        vars(self).update({**switches, **constants})
 
     def touch(self) -> None:
         """Make the next launch of every kernel look at the switches again."""
@@ -153,14 +122,19 @@ def check_lanes(value: object, what: str) -> None:
         raise WarpsimError(f"{what} is {value!r}\nexpected: one of {', '.join(LANES)}")
 
 
-def check_access_mode(value: object) -> None:
-    """Raise `ValueError` for what is no `LaunchArrayAccessMode`."""
-    if not isinstance(value, LaunchArrayAccessMode):
-        known = ", ".join(f"config.LaunchArrayAccessMode.{mode.name}" for mode in LaunchArrayAccessMode)
-        raise ValueError(f"config.launch_array_access_mode = {value!r}\nexpected: one of {known}")
+def check_member(value: object, members: type[IntEnum], what: str) -> None:
+    """Raise `ValueError` for what is no member of an enumeration."""
+    if not isinstance(value, members):
+        known = ", ".join(f"config.{members.__name__}.{member.name}" for member in members)
+        raise ValueError(f"{what} = {value!r}\nexpected: one of {known}")
 
 
 _generations = itertools.count()  # never the same number twice, whichever threads ask
-_NAMES = frozenset(f.name for f in fields(Config))
+_NAMES = {f.name for f in fields(Config)}
+_members: dict[str, type[IntEnum]] = {}  # of enumerations, by the names of switches
+
+further_options: dict[str, Any] = {"mode": None}
+"""Options of kernels and modules beside those that are switches here, with their values where nobody sets them: "debug"
+of `mode` turns `verify` on where nothing else says what it is; floors above add what they accept and nothing reads."""
 
 config = Config()

@@ -12,7 +12,7 @@ from llvmlite import binding
 from .config import config
 from .core.runtime.devices.cuda.access import get_cuda_driver_version
 from .core.runtime.devices.device import Device, get_devices, is_cuda_available
-from .core.runtime.profiling import get_cuda_toolkit_version, is_cubql_available
+from .warp.profiling import get_cuda_toolkit_version, is_cubql_available
 
 FRAMEWORKS = ("torch", "jax", "jaxlib", "paddlepaddle", "usd-core", "newton")
 

@@ -358,6 +358,10 @@ class MissingPackageError(WarpsimError, ImportError):
     """An optional package that is needed and not installed, or a module of Warp that is not here."""
 
 
+reason: Callable[[str], str] = lambda name: ""  # noqa: E731
+"""What a message adds for a name below the package that is not there; bound by `warp.absent`."""
+
+
 def counted(n: int, noun: str) -> str:
     """A number of things in words: `1 argument`, `2 arguments`, `3 vertices`."""
     return f"{n} {noun if n == 1 else _PLURALS.get(noun, noun + 's')}"

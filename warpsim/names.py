@@ -14,8 +14,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from . import absent
 from .errors import MissingPackageError
+from .warp import absent
 
 NAMES = {
     "core.frontend.rules.addresses": "address_of",
@@ -89,21 +89,21 @@ NAMES = {
     ),
     "core.runtime.commands.command": "Launch",
     "core.runtime.commands.conditional": "capture_if capture_while is_conditional_graph_supported",
-    "core.runtime.logger": (
+    "warp.logger": (
         "LOG_DEBUG LOG_ERROR LOG_INFO LOG_WARNING Logger ScopedLogLevel ScopedLogger get_logger set_logger"
     ),
-    "core.runtime.profiling": (
+    "warp.profiling": (
         "ScopedCudaProfiler TIMING_ALL TIMING_GRAPH TIMING_KERNEL TIMING_KERNEL_BUILTIN TIMING_MEMCPY TIMING_MEMSET "
         "TimingResult can_access cuda_profiler_start cuda_profiler_stop get_cuda_supported_archs "
         "get_cuda_toolkit_version is_cubql_available map_cuda_device timing_begin timing_end timing_print "
         "unmap_cuda_device"
     ),
-    "core.runtime.commands.capture_mode": "CaptureMode",
+    "warp.captures": "CaptureMode ScopedCapture capture_begin capture_end",
     "core.runtime.commands.dot": "capture_debug_dot_print",
-    "core.runtime.commands.graph": "Graph ScopedCapture capture_begin capture_end capture_launch",
+    "core.runtime.commands.graph": "Graph capture_launch",
     "core.graph_files.files": "capture_load capture_load_from_bytes capture_save",
-    "core.runtime.arrays.fabric": "fabricarray indexedfabricarray",
-    "core.runtime.arrays.fabric_rows": "fabricarrayarray indexedfabricarrayarray",
+    "warp.fabric": "fabricarray indexedfabricarray",
+    "warp.fabric_rows": "fabricarrayarray indexedfabricarrayarray",
     "core.runtime.arrays.memory_tracker": "ScopedMemoryTracker print_memory_report",
     "core.runtime.arrays.indexed": "indexedarray",
     "core.runtime.launches.kernel": "Kernel kernel kernel_from_source overload",
@@ -170,7 +170,7 @@ NAMES = {
         "volume_lookup volume_lookup_f volume_lookup_i volume_lookup_index volume_lookup_v volume_store volume_store_f "
         "volume_store_i volume_store_v volume_voxel_count"
     ),
-    "geometry.volume.older": "volume_sample_local volume_sample_world volume_transform volume_transform_inv",
+    "warp.older_volumes": "volume_sample_local volume_sample_world volume_transform volume_transform_inv",
     "geometry.volume.sample": (
         "volume_sample volume_sample_f volume_sample_grad volume_sample_grad_f volume_sample_grad_v volume_sample_i "
         "volume_sample_v"
@@ -229,25 +229,11 @@ PUBLIC = (*HOME, *MODULES, *COMPOUNDS)
 OPTIONAL = (*_FRAMEWORKS,)
 
 
-
 def missing(module: str, name: str) -> AttributeError:
     """The error for a name that a module of the face lacks: it may be one of the package, or have another name."""
     package, _, below = module.partition(".")
     cure = f"\nhelp: wp.{name}" if name in sys.modules[package].__all__ else ""
     return AttributeError(f"module {module!r} has no attribute {name!r}{absent.reason(f'{below}.{name}') or cure}")
-
-
-class _OfWarp:
-    """A finder that says why a module of Warp cannot be imported, where no other finder has found it."""
-
-    @staticmethod
-    def find_spec(path: str, folders: Any = None, target: Any = None) -> None:
-        package, _, name = path.partition(".")
-        if sys.modules.get(package) is sys.modules[__package__] and (why := absent.reason(name)):
-            raise MissingPackageError(f"there is no module {path}{why}")
-
-
-sys.meta_path.append(_OfWarp)  # type: ignore[arg-type]
 
 
 def loader(namespace: dict[str, Any]) -> Callable[[str], Any]:

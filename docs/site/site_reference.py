@@ -38,14 +38,14 @@ SECTIONS = {
 }
 PAGES = {
     "builtins": ("Built-in functions", tuple(SECTIONS)),
-    "types": ("Types and arrays", ("core.types", "core.runtime.arrays")),
+    "types": ("Types and arrays", ("core.types", "core.runtime.arrays", "warp.fabric", "warp.fabric_rows")),
     "kernels": ("Kernels and tapes", (
         "core.frontend", "core.runtime.launch", "core.runtime.launches", "core.runtime.map", "core.runtime.tape",
-        "core.runtime.rollout", "core.runtime.commands", "core.graph_files", "core.runtime.logger", "diagnostics",
-        "errors", "config",
+        "core.runtime.rollout", "core.runtime.commands", "core.graph_files", "warp.captures", "warp.logger",
+        "diagnostics", "errors", "config",
     )),
-    "devices": ("Devices", ("core.runtime.devices", "core.runtime.profiling")),
-    "geometry": ("Geometry", ("geometry",)),
+    "devices": ("Devices", ("core.runtime.devices", "warp.profiling")),
+    "geometry": ("Geometry", ("geometry", "warp.older_volumes")),
 }  # fmt: skip
 """Pages by name: their title, and which modules they gather."""
 

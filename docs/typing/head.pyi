@@ -12,11 +12,16 @@ from typing import overload as _overload
 import numpy as np
 from typing_extensions import Self, TypeVar
 
-from .core.frontend.functions import Func as _Func
+from .config import Config as _Config
+from .core.frontend.functions.functions import Func as _Func
 from .core.runtime.arrays.annotations import fixedarray as _FixedArray
 from .core.runtime.arrays.array import array as _Array
 from .core.runtime.arrays.indexed import indexedarray as _IndexedArray
 from .core.runtime.launches.kernel import Kernel as Kernel
+from .warp.switches import Switches as _Switches
+
+class _AllSwitches(_Config, _Switches): ...
+config: _AllSwitches
 
 float32: TypeAlias = float
 float64: TypeAlias = np.float64

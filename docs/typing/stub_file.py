@@ -63,7 +63,8 @@ def _declared(text: str) -> set[str]:
 def _imports(face: ast.Module, covered: set[str]) -> Iterator[str]:
     for node in face.body:
         if isinstance(node, ast.ImportFrom) and node.module in ("math", "config"):
-            yield from (f"from {'.' * node.level}{node.module} import {a.name} as {a.name}" for a in node.names)
+            names_of = [a.name for a in node.names if a.name not in covered]
+            yield from (f"from {'.' * node.level}{node.module} import {name} as {name}" for name in names_of)
     for module, text in (names.NAMES | names.FRAMEWORKS).items():
         for word in text.split():
             public, _, inner = word.partition("=")

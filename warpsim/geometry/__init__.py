@@ -10,6 +10,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from .. import errors
+
 _HOME = {
     "IsoSurfaceBase": ("marching_cubes.iso_surface", "IsoSurfaceBase"),
     "IsoSurfaceMarchingCubes": ("marching_cubes.marching_cubes", "MarchingCubes"),
@@ -25,10 +27,6 @@ _HOME = {
     "find_triangle_neighbor_edge_index": ("triangulation.adjacency", "find_triangle_neighbor_edge_index"),
     "tri_tri_adjacency": ("triangulation.adjacency", "tri_tri_adjacency"),
 }
-_LATER = {
-    "surface nets": ("IsoSurfaceNets",),
-}
-"""Names of Warp whose part of it is not here yet, for the message that says so."""
 
 
 def __getattr__(name: str) -> Any:
@@ -36,5 +34,5 @@ def __getattr__(name: str) -> Any:
     if name in _HOME:
         module, inner = _HOME[name]
         return getattr(importlib.import_module(f"{__name__}.{module}"), inner)
-    later = next((f": {what} are not here yet" for what, names in _LATER.items() if name in names), "")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{later}")
+    why = errors.reason(f"geometry.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{why}")

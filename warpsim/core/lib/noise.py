@@ -179,7 +179,7 @@ def _periodic(state: uint32, p: Vec[N, float32], period: Vec[N, int32]) -> float
 
 @func
 def pnoise(state: uint32, x: float, px: int) -> float32:
-    """1-D noise that repeats after `px` > 0 cells, on both sides of zero (Warp's only for x >= 0)."""
+    """1-D noise that repeats after `px` > 0 cells, on both sides of zero."""
     return _periodic(state, vec1(x), _CELL[1](px))
 
 

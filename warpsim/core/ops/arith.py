@@ -2,7 +2,7 @@
 
 Signed integers wrap. Division by zero is defined: an integer quotient is 0 and the remainder is
 the dividend; the smallest integer divided by -1 wraps. `/` on integers truncates and `%` has the
-sign of the dividend (as in C and Warp); `//` rounds down.
+sign of the dividend (as in C); `//` rounds down.
 """
 
 from __future__ import annotations

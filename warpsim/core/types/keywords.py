@@ -1,4 +1,4 @@
-"""Keywords that something has not, or had in older versions of Warp."""
+"""Keywords that something has not, or had once."""
 
 from __future__ import annotations
 

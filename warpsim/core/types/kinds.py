@@ -58,11 +58,6 @@ def type_is_array(t: Any) -> bool:
     return isinstance(t, ArrayType)
 
 
-def type_is_tile(t: Any) -> bool:
-    """Whether a type is one of tiles: none is, they come later."""
-    return False
-
-
 def type_ctype(dtype: Any) -> Any:
     """How `ctypes` passes values of a type: vectors and matrices are `ctypes` arrays already.
 
@@ -74,11 +69,6 @@ def type_ctype(dtype: Any) -> Any:
     if not compounds.is_compound(element):
         raise TypeError(f"{dtype!r} has no type of C\nexpected: a scalar, vector, matrix, quaternion or transform type")
     return element
-
-
-def is_tile(t: Any) -> bool:
-    """Whether a value is a tile: none is, they come later."""
-    return False
 
 
 def is_vector(x: Any) -> bool:

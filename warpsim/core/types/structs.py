@@ -114,8 +114,8 @@ def _numpy_value(value: Any, t: Any) -> Any:
 def struct(c: Any = None, *, module: Any = None) -> Any:
     """Make a struct type of an annotated class; class attributes become defaults. `@struct` and `@struct()` are one.
 
-    A field may have any name that Python does not keep for itself (`__init__`). module: taken for scripts written for
-    Warp; here structs belong to no module.
+    A field may have any name that Python does not keep for itself (`__init__`). module: without
+    effect; structs belong to no module.
 
     Methods of the class are for the host. Functions made by `@func` and ops in it (`law = wp.sin`) are for kernels
     too, as `s.law(x)`; they do not get the struct. Annotations that are texts see the scopes around the class while
@@ -207,7 +207,7 @@ def is_struct(t: Any) -> bool:
 
 
 def is_in_pieces(t: Any) -> bool:
-    """Whether a struct is an array in pieces, whose elements kernels index: `runtime.arrays.fabric`."""
+    """Whether a struct is an array in pieces, whose elements kernels index: `runtime.arrays.in_pieces`."""
     return is_struct(t) and hasattr(t, "located")
 
 

@@ -47,7 +47,7 @@ class BufferedType(ArrayType, CompoundType):
             return
         ArrayType.__init__(cls, name, bases, body)  # from Python 3.13 on, this lays out the memory
         base: Any = cls
-        for field, value in _as_warp(base.shape, base.dtype).items():
+        for field, value in _for_programs(base.shape, base.dtype).items():
             setattr(cls, field, value)
 
 
@@ -227,7 +227,7 @@ def compound_type(kind: str, shape: tuple[int, ...], dtype: type) -> type[Compou
     attributes = facts | {"__slots__": ("__dict__", "_data")}
     name = _name(kind, shape, dtype)
     if not holds(dtype):
-        return CompoundType(name, (Compound,), attributes | _as_warp(shape, dtype))
+        return CompoundType(name, (Compound,), attributes | _for_programs(shape, dtype))
     return BufferedType(name, (Compound, Array), attributes | layout(shape, dtype))
 
 
@@ -268,8 +268,8 @@ def __getattr__(name: str) -> type[Compound]:
     return _type_of_shape(tuple(int(n) for n in parts.group("n", "rows", "columns", "r", "c") if n), dtype)
 
 
-def _as_warp(shape: tuple[int, ...], dtype: type) -> dict[str, Any]:
-    """What scripts for Warp read of a compound class."""
+def _for_programs(shape: tuple[int, ...], dtype: type) -> dict[str, Any]:
+    """What programs read of a compound class that tell compounds by their attributes."""
     return {"_wp_scalar_type_": dtype, "_shape_": shape, "_length_": int(np.prod(shape)), "_type_": c_type(dtype)}
 
 

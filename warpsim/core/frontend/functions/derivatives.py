@@ -44,7 +44,7 @@ _DIFFERENTIABLE = "a float, or something made of floats"
 def grad(f: Any) -> Gradient:
     """The gradient of a function made by `@wp.func`, or of a built-in: call it with the arguments of `f`.
 
-    It gives one value per parameter, in order: the derivative by that parameter; zero for an integer, as in Warp.
+    It gives one value per parameter, in order: the derivative by that parameter; zero for an integer.
     For a function of one parameter it is that value itself, otherwise a tuple. Array parameters have none: what
     arrays hold is constant. After the arguments of `f` may follow a seed for each of its float outputs, which weighs
     the derivatives of that output; without seeds all are one, so that a single number has its plain derivative.

@@ -397,8 +397,7 @@ def func(
     nondiff: why the results have no derivative ("a face is a number"), so that they are constants to gradients and
     tangents of every order. Such a function changes no array of floats: it returns what it computes.
 
-    `module` and `inline` are accepted for scripts written for Warp: a function is compiled into every kernel that
-    calls it, and always inlined.
+    `module` and `inline` have no effect: a function is compiled into every kernel that calls it, and always inlined.
     """
     if not isinstance(inline, bool | None):
         raise TypeError(f"inline must be a bool, not {inline!r}")

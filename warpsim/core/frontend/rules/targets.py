@@ -2,7 +2,7 @@
 
 `v[0] = x` on a local rebinds the whole of `v` to a value with one component replaced, so locals stay
 in single assignment. `a[i].pos = x` writes memory: fields and components of array elements are
-views. `+=` and `-=` on memory are atomic, as in Warp; `*=` and the others read, compute and write.
+views. `+=` and `-=` on memory are atomic; `*=` and the others read, compute and write.
 A target is evaluated once, before the value of an augmented assignment, as Python does.
 """
 

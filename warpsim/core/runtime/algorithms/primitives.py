@@ -116,7 +116,7 @@ def _reduced(
 def radix_sort_pairs(keys: array, values: array, count: int, begin_bit: int = 0, end_bit: int | None = None) -> None:
     """Sort the first `count` keys in ascending order, and their values along with them. Stable.
 
-    keys: int32, uint32, int64, uint64, float32 or float64; values: any dtype. As in Warp, both
+    keys: int32, uint32, int64, uint64, float32 or float64; values: any dtype. Both
     arrays must hold 2 * count elements; the second half is room for devices that need it. Only bits
     `begin_bit` to `end_bit` - 1 of the keys are compared, counted in the order-preserving form in
     which negative numbers come first; -0.0 sorts before 0.0, and NaN last (first when its sign is
@@ -170,7 +170,7 @@ def _check_pairs(keys: array, values: array, count: int) -> int:
         if a.size < 2 * number:
             raise ArrayError(
                 f"{name} has room for {counted(a.size, 'element')}\n"
-                f"expected: 2 * count = {2 * number}, as in Warp"
+                f"expected: 2 * count = {2 * number}, room to sort in"
             )
     return number
 

@@ -246,7 +246,7 @@ def from_numpy(
     """An array with the contents of a NumPy array (copied).
 
     Without dtype and shape, data of rank 2 is read as vectors along its last axis, and data of
-    higher rank as matrices in its last two axes, as Warp does: (n, 3) becomes n elements of vec3,
+    higher rank as matrices in its last two axes: (n, 3) becomes n elements of vec3,
     (n, 2, 2) n of mat22. Raises `ArrayError` for data without a type.
     """
     arr = np.asarray(arr)

@@ -3,8 +3,8 @@
 `wp.launch(kernel, dim, inputs, outputs, adj_inputs=[...], adj_outputs=[...], adjoint=True)`.
 An entry of the lists is None (the array's own `.grad`, if it has one), an array that takes the place of
 `.grad` for this launch, or, for a number, vector or struct, an array of one element to which its gradient
-is added. A number, vector or struct in the place of such an array is as good as None: scripts written for Warp, where
-the gradient of a value has nowhere to go, give one. The arrays must hold what they held after the forward launch.
+is added. A number, vector or struct in the place of such an array is as good as None: programs give one that have no
+use for the gradient of a value. The arrays must hold what they held after the forward launch.
 
 An array's own gradient is taken out where the kernel overwrote the element, so that launches that came before add to
 nothing. An array in the list for what the kernel only writes is left as it is, as PyTorch asks of a backward function;

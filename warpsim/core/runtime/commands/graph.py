@@ -23,7 +23,6 @@ from ..steps.batches import parts, runs
 from ..steps.fusion import Piece, pieces
 from ..steps.host_call import recorded
 from ..steps.step import Step
-from .capture_mode import CaptureMode
 from .graph_report import GraphReport
 from .parameters import Contents
 
@@ -174,17 +173,11 @@ class Graph(Unique):
         return GraphReport(tuple(parts(self.pieces())))
 
 
-def capture_begin(
-    device: Any = None, stream: Any = None, force_module_load: bool | None = None, external: bool = False,
-    apic: bool = False, capture_mode: CaptureMode = CaptureMode.THREAD_LOCAL,
-) -> None:  # fmt: skip
+def capture_begin(device: Any = None) -> None:
     """Start recording launches and array operations of this thread instead of running them.
 
-    The options after `stream` have no effect: every graph can be written into a file (`apic`, see `capture_save`), and
-    calls of other libraries are never in the way of a capture (`capture_mode`). Raises `LaunchError` when a capture is
-    running already, `ValueError` for what is no `CaptureMode`.
+    Raises `LaunchError` when a capture is running already.
     """
-    CaptureMode(capture_mode)
     if current_graph() is not None:
         raise LaunchError("a capture is already running on this thread\nhelp: call capture_end() first")
     graph = Graph(get_device(device))
@@ -194,7 +187,7 @@ def capture_begin(
     set_current_graph(graph)
 
 
-def capture_end(device: Any = None, stream: Any = None) -> Graph:
+def capture_end() -> Graph:
     """Stop recording and return the graph.
 
     Raises `LaunchError` when no capture is running, `TapeError` when a tape that began in it records still.
@@ -223,20 +216,17 @@ def capture_launch(graph: Graph, stream: Any = None) -> None:
 class ScopedCapture:
     """`with ScopedCapture() as capture:` records the block; run it with `capture_launch(capture.graph)`."""
 
-    def __init__(
-        self, device: Any = None, stream: Any = None, force_module_load: bool | None = None, external: bool = False,
-        apic: bool = False, capture_mode: CaptureMode = CaptureMode.THREAD_LOCAL,
-    ):  # fmt: skip
-        self.device, self.capture_mode = device, CaptureMode(capture_mode)
+    def __init__(self, device: Any = None):
+        self.device = device
         self.graph: Graph | None = None
         self.active = False
         """Whether the capture is running."""
 
     def __enter__(self) -> ScopedCapture:
-        capture_begin(self.device, capture_mode=self.capture_mode)
+        capture_begin(self.device)
         self.active = True
         return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         self.active = False
-        self.graph = capture_end(self.device)
+        self.graph = capture_end()

@@ -328,9 +328,8 @@ def kernel(
 
     Every parameter needs a type; the function returns nothing and asks for its thread index with
     `wp.tid()`. `name` is its name in messages and caches. `options` override those of its module and of `config`:
-    `enable_backward`, `fast_math`, `max_unroll`, `verify`, `deterministic`, `lineinfo`, `lanes`; options of Warp's
-    compilers are accepted and have no effect. `module="unique"` is a module for this kernel alone, with
-    `module_options`.
+    `enable_backward`, `fast_math`, `max_unroll`, `verify`, `deterministic`, `lineinfo`, `lanes`; those
+    that the face accepts have no effect. `module="unique"` is a module for this kernel alone, with `module_options`.
     `launch_bounds` is for CUDA: the most threads of a block, or a pair of that and the least blocks that a
     multiprocessor should hold at a time.
 

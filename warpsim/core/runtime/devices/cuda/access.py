@@ -1,4 +1,4 @@
-"""Which device may use whose memory, and what memory pools keep: switches under the names that Warp gives them.
+"""Which device may use whose memory, and what memory pools keep: switches of a device or a pair of devices.
 
 Arrays of a CUDA device lie in its memory pool, where the device has one. What is switched on for a pair of devices
 covers memory of both kinds, so access to a peer and access to its pool are one thing here. A kernel that reads

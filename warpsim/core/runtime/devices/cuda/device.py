@@ -371,7 +371,7 @@ class CudaDevice(Device):
         kind = driver.api().CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
         call("cuMemPoolSetAttribute", self.pool, kind, driver.api().cuuint64_t(limit))
 
-    # ----- what Warp's programs ask -------------------------------------------------------------
+    # ----- what programs ask ----------------------------------------------------------------------
 
     is_cubin_supported = True
     is_primary = True  # whether the context is the one that other frameworks use as well

@@ -8,9 +8,9 @@ an overload in `volume_lookup`.
 
 from __future__ import annotations
 
-from ...core.language import float32, func, int32, uint64, vec3f
-from .sample import volume_sample_f
-from .transform import volume_index_to_world, volume_world_to_index
+from ..core.language import float32, func, int32, uint64, vec3f
+from ..geometry.volume.sample import volume_sample_f
+from ..geometry.volume.transform import volume_index_to_world, volume_world_to_index
 
 
 @func

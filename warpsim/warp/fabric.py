@@ -13,20 +13,28 @@ from typing import Any
 
 import numpy as np
 
-from ....errors import ArrayError
-from ...frontend.functions.functions import func
-from ...ops import where
-from ...types import signatures, structs
-from ...types.arrays import array_type
-from ...types.scalars import int32
-from ...types.signatures import Array, Int, PiecesPattern
-from ...types.structs import StructType
-from . import saved_contents
-from .array import array
+from ..core.frontend.functions.functions import func
+from ..core.ops import where
+from ..core.runtime.arrays import saved_contents
+from ..core.runtime.arrays.array import array
+from ..core.runtime.arrays.host_memory import TypedMemory, allocate, checked_dtype
+from ..core.runtime.arrays.in_pieces import (
+    InPieces,
+    array_of_pieces,
+    give_gradients,
+    selected,
+    stretches,
+    struct_of,
+    type_of_piece,
+)
+from ..core.runtime.arrays.indexed import indexedarray
+from ..core.types import signatures, structs
+from ..core.types.arrays import array_type
+from ..core.types.scalars import int32
+from ..core.types.signatures import Array, Int, PiecesPattern
+from ..core.types.structs import StructType
+from ..errors import ArrayError
 from .fabric_interface import arrays_at, attribute_of
-from .host_memory import TypedMemory, allocate, checked_dtype
-from .in_pieces import InPieces, array_of_pieces, give_gradients, selected, stretches, struct_of, type_of_piece
-from .indexed import indexedarray
 
 
 @func

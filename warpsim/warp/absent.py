@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+from typing import Any
+
+from .. import errors
+
+_PACKAGE = __name__.partition(".")[0]
+
 _IN_ITSELF = "{name} is a module of older versions of Warp\nhelp: its public names are those of warpsim itself: "
 _SIM = "physics is in warpsim.solvers, under names of its own\nhelp: docs/warp.md tells how Newton runs on warpsim"
 
@@ -14,6 +21,7 @@ ABSENT = {
     "sparse matrices of blocks are not here yet\nhelp: warpsim.optim.linear solves with CsrMatrix, of scalars": (
         "sparse bsr_*"
     ),
+    "surface nets are not here yet": "geometry.IsoSurfaceNets",
     _SIM: "sim spatial_jacobian spatial_mass",
     "Warp gave it up\nhelp: multiply whole matrices by NumPy, PyTorch or JAX, which share memory with arrays": (
         "matmul adj_matmul batched_matmul mlp"
@@ -51,3 +59,29 @@ def reason(name: str) -> str:
         if any(name == known or (known[-1] == "*" and name.startswith(known[:-1])) for known in names.split()):
             return ": " + what.format(name=f"warp.{name}")
     return ""
+
+
+errors.reason = reason
+
+
+class Finder:
+    """Says why a module of Warp cannot be imported, where no other finder has found it."""
+
+    @staticmethod
+    def find_spec(path: str, folders: Any = None, target: Any = None) -> None:
+        package, _, name = path.partition(".")
+        if sys.modules.get(package) is sys.modules[_PACKAGE] and (why := reason(name)):
+            raise errors.MissingPackageError(f"there is no module {path}{why}")
+
+
+sys.meta_path.append(Finder)  # type: ignore[arg-type]
+
+
+def is_tile(t: Any) -> bool:
+    """Whether a value is a tile: none is, they come later."""
+    return False
+
+
+def type_is_tile(t: Any) -> bool:
+    """Whether a type is one of tiles: none is, they come later."""
+    return False

@@ -9,12 +9,12 @@ from __future__ import annotations
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NamedTuple
 
-from ...arguments import checked
-from ...errors import ArgumentTypeError, DeviceError, LaunchError, instance, shown
-from .arrays.host_memory import TypedMemory
-from .arrays.in_pieces import InPieces
-from .devices.cuda.device import CudaDevice
-from .devices.device import Device, get_device, get_devices, synchronize
+from ..arguments import checked
+from ..core.runtime.arrays.host_memory import TypedMemory
+from ..core.runtime.arrays.in_pieces import InPieces
+from ..core.runtime.devices.cuda.device import CudaDevice
+from ..core.runtime.devices.device import Device, get_device, get_devices, synchronize
+from ..errors import ArgumentTypeError, DeviceError, LaunchError, instance, shown
 
 TIMING_KERNEL, TIMING_KERNEL_BUILTIN, TIMING_MEMCPY, TIMING_MEMSET, TIMING_GRAPH = 1, 2, 4, 8, 16
 TIMING_ALL = 0xFFFFFFFF

@@ -7,14 +7,14 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ....errors import ArrayError, counted
-from ...types import compounds
-from ..devices.device import Device, get_device
-from .allocation import span
-from .array import array
-from .foreign import memory_at
-from .gradient import with_gradient
-from .host_memory import checked_dtype
+from ..core.runtime.arrays.allocation import span
+from ..core.runtime.arrays.array import array
+from ..core.runtime.arrays.foreign import memory_at
+from ..core.runtime.arrays.gradient import with_gradient
+from ..core.runtime.arrays.host_memory import checked_dtype
+from ..core.runtime.devices.device import Device, get_device
+from ..core.types import compounds
+from ..errors import ArrayError, counted
 
 _MATRICES = ("matrix", "transform", "frame")
 _NO_NUMBERS = ("text", "path")

@@ -9,13 +9,13 @@ import builtins
 from functools import cache
 from typing import Any
 
-from ...types.arrays import array_type
-from ...types.scalars import int32, uint64
-from ...types.structs import StructType
-from .array import array
+from ..core.runtime.arrays.array import array
+from ..core.runtime.arrays.in_pieces import InPieces, array_of_pieces, selected, stretches, struct_of, type_of_piece
+from ..core.types.arrays import array_type
+from ..core.types.scalars import int32, uint64
+from ..core.types.structs import StructType
 from .fabric import FabricKind
 from .fabric_interface import arrays_at, attribute_of
-from .in_pieces import InPieces, array_of_pieces, selected, stretches, struct_of, type_of_piece
 
 
 class FabricRows(InPieces):

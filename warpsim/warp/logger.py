@@ -9,8 +9,8 @@ from __future__ import annotations
 import logging
 from typing import Any, Protocol, runtime_checkable
 
-from ...config import config
-from ...errors import ArgumentTypeError
+from ..config import config
+from ..errors import ArgumentTypeError
 
 LOG_DEBUG, LOG_INFO, LOG_WARNING, LOG_ERROR = logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR
 
