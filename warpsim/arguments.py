@@ -197,3 +197,10 @@ def _words(kind: Any) -> str:
         items = [_WORDS[k].split(" ", 1)[1] + "s" for k in get_args(kind)[:1] if k in (float, int, str)]
         return "a sequence" + "".join(f" of {i}" for i in items)
     return _WORDS.get(kind) or getattr(origin or kind, "__name__", str(kind))
+
+
+def refuse_keywords(what: str, names: Iterable[str], cures: Mapping[str, str]) -> None:
+    """Raise `ArgumentTypeError` for the first of keywords that something lacks; cures: for those that it had once."""
+    for name in names:
+        cure = f"\nhelp: {cures[name]}" if name in cures else ""
+        raise ArgumentTypeError(f"{what} has no keyword {name!r}{cure}")

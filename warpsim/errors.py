@@ -359,7 +359,7 @@ class MissingPackageError(WarpsimError, ImportError):
 
 
 reason: Callable[[str], str] = lambda name: ""  # noqa: E731
-"""What a message adds for a name below the package that is not there; bound by `warp.absent`."""
+"""What a message adds for an absent name below the package; bound by `warp.absent`."""
 
 
 def counted(n: int, noun: str) -> str:
@@ -382,7 +382,7 @@ def shown(value: object) -> str:
 def instance(value: Any, kinds: type | tuple[type, ...], name: str) -> Any:
     """The value, if it is one of some classes. Raises `ArgumentTypeError`."""
     if not isinstance(value, kinds):
-        known = " or ".join(_class_name(k) for k in _flat(kinds))
+        known = " or ".join(_class_name(k) for k in (kinds if isinstance(kinds, tuple) else (kinds,)))
         raise ArgumentTypeError(f"{name} is {shown(value)} ({type(value).__name__})\nexpected: {known}")
     return value
 
@@ -392,10 +392,6 @@ def _class_name(kind: type) -> str:
     if package == "collections":  # an abstract class: what it is, since a dict serves as well
         return f"a {kind.__name__.lower()}"
     return kind.__name__ if package == "builtins" else f"{package}.{kind.__name__}"
-
-
-def _flat(kinds: type | tuple[type, ...]) -> tuple[type, ...]:
-    return kinds if isinstance(kinds, tuple) else (kinds,)
 
 
 # ----- tracebacks -----------------------------------------------------------------------------

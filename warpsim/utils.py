@@ -12,18 +12,9 @@ from .interop.rmm import AllocatorRmm
 from .names import missing
 
 __all__ = [
-    "AllocatorRmm",
-    "GraphColoringAlgorithm",
-    "array_cast",
-    "array_inner",
-    "array_scan",
-    "array_sum",
-    "graph_coloring_assign",
-    "graph_coloring_balance",
-    "graph_coloring_get_groups",
-    "radix_sort_pairs",
-    "runlength_encode",
-    "segmented_sort_pairs",
+    "AllocatorRmm", "GraphColoringAlgorithm", "array_cast", "array_inner", "array_scan", "array_sum",
+    "graph_coloring_assign", "graph_coloring_balance", "graph_coloring_get_groups", "radix_sort_pairs",
+    "runlength_encode", "segmented_sort_pairs",
 ]  # fmt: skip
 
 

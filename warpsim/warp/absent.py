@@ -75,13 +75,3 @@ class Finder:
 
 
 sys.meta_path.append(Finder)  # type: ignore[arg-type]
-
-
-def is_tile(t: Any) -> bool:
-    """Whether a value is a tile: none is, they come later."""
-    return False
-
-
-def type_is_tile(t: Any) -> bool:
-    """Whether a type is one of tiles: none is, they come later."""
-    return False

@@ -14,10 +14,7 @@ from ..core.runtime.commands.graph import Graph
 
 
 class CaptureMode(IntEnum):
-    """How strictly CUDA refuses calls that do not belong into a capture: of all threads, of the capturing one, of none.
-
-    Here nothing is refused that another library does in between.
-    """
+    """How strictly CUDA refuses calls that do not belong into a capture: of all threads, of its own one, of none."""
 
     GLOBAL = 0
     THREAD_LOCAL = 1

@@ -7,7 +7,9 @@ element like others from there. On the host it can be read, written, filled and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -16,25 +18,26 @@ import numpy as np
 from ..core.frontend.functions.functions import func
 from ..core.ops import where
 from ..core.runtime.arrays import saved_contents
+from ..core.runtime.arrays.allocation import span
 from ..core.runtime.arrays.array import array
+from ..core.runtime.arrays.foreign import memory_at
+from ..core.runtime.arrays.gradient import with_gradient
 from ..core.runtime.arrays.host_memory import TypedMemory, allocate, checked_dtype
 from ..core.runtime.arrays.in_pieces import (
-    InPieces,
-    array_of_pieces,
-    give_gradients,
-    selected,
-    stretches,
-    struct_of,
-    type_of_piece,
-)
+    InPieces, array_of_pieces, give_gradients, selected, stretches, struct_of, type_of_piece,
+)  # fmt: skip
 from ..core.runtime.arrays.indexed import indexedarray
-from ..core.types import signatures, structs
+from ..core.runtime.devices.device import Device, get_device
+from ..core.types import compounds, signatures, structs
 from ..core.types.arrays import array_type
 from ..core.types.scalars import int32
 from ..core.types.signatures import Array, Int, PiecesPattern
 from ..core.types.structs import StructType
 from ..errors import ArrayError
-from .fabric_interface import arrays_at, attribute_of
+from ..errors import counted as number_of
+
+_MATRICES = ("matrix", "transform", "frame")
+_NO_NUMBERS = ("text", "path")
 
 
 @func
@@ -202,6 +205,55 @@ class FabricKind:
 
     def __instancecheck__(self, value: Any) -> bool:
         return isinstance(value, self.base)
+
+
+def attribute_of(data: Any, attrib: str, depth: int) -> tuple[Any, Any, Device]:
+    """What an interface tells of an attribute, its element type, its device. Raises `ArrayError`."""
+    interface = data if isinstance(data, Mapping) else getattr(data, "__fabric_arrays_interface__", None)
+    if not isinstance(interface, Mapping) or attrib not in interface.get("attribs", {}):
+        raise ArrayError(f"{type(data).__name__} has no attribute {attrib!r}\nexpected: an interface of Fabric with it")
+    about = interface["attribs"][attrib]
+    return about, _element(about["type"], attrib, depth), get_device(interface["device"])
+
+
+def _element(about: Any, attrib: str, expected_depth: int) -> Any:
+    """The element type that Fabric tells: (whether it holds numbers, scalar, count, depth of arrays, role)."""
+    numbers, scalar, count, depth, role = about
+    if not numbers or depth != expected_depth or role in _NO_NUMBERS:
+        what = "numbers, vectors or square matrices"
+        raise ArrayError(f"attribute {attrib!r} of Fabric is {about}\nexpected: {what}, of depth {expected_depth}")
+    base = checked_dtype("?" if scalar == "b" else scalar)
+    if count == 1:
+        return base
+    if role in _MATRICES:
+        side = math.isqrt(count)
+        if side * side != count:
+            raise ArrayError(
+                f"attribute {attrib!r} is a {role} of {number_of(count, 'number')}\n"
+                "expected: a square matrix"
+            )
+        return compounds.matrix((side, side), base)
+    return compounds.quaternion(base) if (role, count) == ("quat", 4) else compounds.vector(count, base)
+
+
+def arrays_at(element: Any, device: Device, owner: Any) -> Callable[[int, int], array]:
+    """What makes arrays of one element type at addresses, for (address, number of elements); their `owner` is kept.
+
+    In memory of an array that has a gradient they are views of it.
+    """
+    known = sorted(((*span(a), a) for a in with_gradient(device)), key=lambda bounds: bounds[0])
+    lows = [low for low, _, _ in known]
+
+    def at(ptr: int, count: int) -> array:
+        memory = memory_at(ptr, element, (count,), None, None, None, device, owner=owner)
+        k = bisect_right(lows, ptr) - 1
+        inside = bool(count) and k >= 0 and ptr + memory.nbytes <= known[k][1]
+        a = array._wrap(memory, element, device, owner=known[k][2] if inside else owner)
+        if inside:
+            a._inherit()
+        return a
+
+    return at
 
 
 def of_interface(data: Any, attrib: str, requires_grad: bool | None = None) -> FabricArray:

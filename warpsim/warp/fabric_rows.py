@@ -14,8 +14,7 @@ from ..core.runtime.arrays.in_pieces import InPieces, array_of_pieces, selected,
 from ..core.types.arrays import array_type
 from ..core.types.scalars import int32, uint64
 from ..core.types.structs import StructType
-from .fabric import FabricKind
-from .fabric_interface import arrays_at, attribute_of
+from .fabric import FabricKind, arrays_at, attribute_of
 
 
 class FabricRows(InPieces):

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...arguments import checked
 from ...core.language import array, get_device
-from ...core.types.keywords import refuse_keywords
+from ...arguments import refuse_keywords
 from ...errors import ArgumentTypeError, ArrayError, shown
 
 

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from ....arguments import refuse_keywords
 from ....errors import ArrayError, ArrayTypeError, AxisError, OutOfBoundsError, counted, shown, user_frames
 from ...types import compounds, scalars, structs
 from ...types.arrays import MAX_NDIM, ArrayType, array_type, type_name
-from ...types.keywords import refuse_keywords
 from ..devices.capture import current_graph
 from ..devices.cuda import interop
 from ..devices.device import Device, get_device, span_of

@@ -41,7 +41,7 @@ class Module:
         self.all: weakref.WeakSet[Kernel] = weakref.WeakSet()
         self.given: dict[str, Any] = {}
         """The options that were set."""
-        self.options = ChainMap(self.given, Defaults())
+        self.options = ChainMap(self.given, Defaults())  # type: ignore[arg-type]  # only its first mapping changes
         """All options; what is changed here is set."""
         _EVERY.add(self)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ....config import check_lanes, config, further_options
@@ -33,11 +33,8 @@ def option(name: str, *places: dict[str, Any]) -> Any:
     return getattr(config, name, further_options.get(name)) or (name == "verify" and config.mode == "debug")
 
 
-class Defaults(MutableMapping[str, Any]):
-    """The values of options that nobody set: those of `config` now.
-
-    `collections.ChainMap` asks for mappings that can change.
-    """
+class Defaults(Mapping[str, Any]):
+    """The values of options that nobody set: those of `config` now."""
 
     def __getitem__(self, name: str) -> Any:
         return getattr(config, name) if name in SHAPING else further_options[name]
@@ -47,9 +44,3 @@ class Defaults(MutableMapping[str, Any]):
 
     def __len__(self) -> int:
         return len(SHAPING) + len(further_options)
-
-    def __setitem__(self, name: str, value: Any) -> None:
-        raise TypeError("defaults are switches of `config`")
-
-    def __delitem__(self, name: str) -> None:
-        self[name] = None

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from . import buffers, compounds, scalars, structs
-from .arrays import ArrayType, type_name
-from .compounds import kind_of
-from .scalars import canonical
+from ..core.types import buffers, compounds, scalars, structs
+from ..core.types.arrays import ArrayType, type_name
+from ..core.types.compounds import kind_of
+from ..core.types.scalars import canonical
+from ..core.types.structs import is_struct as type_is_struct
 
 
 def type_is_vector(t: Any) -> bool:
@@ -50,12 +51,13 @@ def type_is_value(t: Any) -> bool:
     return scalars.is_scalar(canonical(t)) or compounds.is_compound(t)
 
 
-def type_is_struct(t: Any) -> bool:
-    return structs.is_struct(t)
-
-
 def type_is_array(t: Any) -> bool:
     return isinstance(t, ArrayType)
+
+
+def type_is_tile(t: Any) -> bool:
+    """Whether a type is one of tiles: none is, they come later."""
+    return False
 
 
 def type_ctype(dtype: Any) -> Any:
@@ -71,47 +73,23 @@ def type_ctype(dtype: Any) -> Any:
     return element
 
 
-def is_vector(x: Any) -> bool:
-    return type_is_vector(type(x))
+def _of_value(asked: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    """The question about types, asked of the type of a value."""
+
+    def answered(x: Any) -> bool:
+        return asked(type(x))
+
+    answered.__name__ = answered.__qualname__ = asked.__name__.removeprefix("type_")
+    answered.__doc__ = (asked.__doc__ or "").replace("a type is", "a value is")
+    return answered
 
 
-def is_matrix(x: Any) -> bool:
-    return type_is_matrix(type(x))
-
-
-def is_quaternion(x: Any) -> bool:
-    return type_is_quaternion(type(x))
-
-
-def is_transformation(x: Any) -> bool:
-    return type_is_transformation(type(x))
-
-
-def is_composite(x: Any) -> bool:
-    """Whether a value is a vector, matrix, quaternion or transform."""
-    return type_is_composite(type(x))
-
-
-def is_float(x: Any) -> bool:
-    return type_is_float(type(x))
-
-
-def is_int(x: Any) -> bool:
-    return type_is_int(type(x))
-
-
-def is_scalar(x: Any) -> bool:
-    """Whether a value is a number; a bool is none."""
-    return type_is_scalar(type(x))
-
-
-def is_value(x: Any) -> bool:
-    """Whether a value is a scalar or has components."""
-    return type_is_value(type(x))
-
-
-def is_struct(x: Any) -> bool:
-    return structs.is_struct(type(x))
+is_vector, is_matrix, is_quaternion = map(_of_value, (type_is_vector, type_is_matrix, type_is_quaternion))
+is_transformation, is_composite, is_value = map(
+    _of_value, (type_is_transformation, type_is_composite, type_is_value)
+)
+is_float, is_int, is_scalar = map(_of_value, (type_is_float, type_is_int, type_is_scalar))
+is_struct, is_tile = map(_of_value, (type_is_struct, type_is_tile))
 
 
 def is_array(x: Any) -> bool:
