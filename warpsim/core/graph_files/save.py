@@ -12,7 +12,7 @@ The description is an object with
                         `at` it holds zeros
     patches             addresses in memory: pairs of places, of the address and of what it leads to
     structures          what kernels reach by ids: digest, record (hexadecimal), points
-    steps               in order, by `do` (see `steps.kinds`), each as its class writes and reads it
+    steps               in order, by "do" (see `steps.kinds`), each as its class writes and reads it
     params              named arrays: name, view, element, rank (dimensions that are not of an element)
 
 A place is [region, offset, bytes], a view {place, shape, strides, dtype}, with `tables` where index tables pick its

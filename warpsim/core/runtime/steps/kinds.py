@@ -1,4 +1,4 @@
-"""The kinds of steps that files hold: what reads one, by the word for it in a description (`do`)."""
+"""The kinds of steps that files hold: what reads one, by the word for it in a description ("do")."""
 
 from __future__ import annotations
 
