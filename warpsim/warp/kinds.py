@@ -47,7 +47,7 @@ def type_is_scalar(t: Any) -> bool:
 
 
 def type_is_value(t: Any) -> bool:
-    """Whether values of the type are a scalar or have components."""
+    """Whether a type is one of scalars, or of what has components."""
     return scalars.is_scalar(canonical(t)) or compounds.is_compound(t)
 
 
