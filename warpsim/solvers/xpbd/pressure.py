@@ -46,7 +46,7 @@ class Pressures(Fixed):
         """Materials are read where they are."""
         self._h = h
 
-    def reset(self) -> None:
+    def reset(self, x: Any) -> None:
         """Start a substep: no force has acted yet."""
         if self.iterated:
             self.multipliers.zero_()

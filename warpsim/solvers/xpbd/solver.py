@@ -163,7 +163,7 @@ class SolverXPBD(Fixed):
                 touching.begin_substep(self.workspace.start, self.workspace.v, h)
             self._require_finite(f"the prediction of substep {k}")
             for constraint in self.constraints.values():
-                constraint.reset()
+                constraint.reset(self.workspace.x)
             for _ in range(self.iterations):
                 for name, constraint in self.constraints.items():
                     constraint.project(self.workspace.x)

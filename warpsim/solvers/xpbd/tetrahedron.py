@@ -32,8 +32,10 @@ from ...core.language import (
     Float, Mat, Vec, abs, array, cross, ddot, determinant, func, int32, inverse, kernel, matrix_from_cols,
     matrix_from_rows, max, outer, sqrt, tid, transpose, vec4i, vector,
 )  # fmt: skip
+from .bearing import Bearing, load
 from .constraints import Constraints
 from .particle import position, pushed
+from .statics import patterns
 
 _STEPS = 12  # of Newton's method, at most
 _HALVINGS = 16
@@ -44,7 +46,11 @@ class Tetrahedra(Constraints):
     """Elastic tetrahedra of a model."""
 
     def __init__(self, model: Any, iterated: bool):
-        super().__init__(model, model.tet_indices, vec4i, model.tet_pose.dtype, iterated, model.tet_damping)
+        borne = patterns(model)
+        remembered = iterated or borne is not None
+        super().__init__(model, model.tet_indices, vec4i, model.tet_pose.dtype, remembered, model.tet_damping)
+        self.bearing = None if borne is None else Bearing(model, borne, self.coloring.order)
+        self.scratch += [] if self.bearing is None else self.bearing.scratch
         self.pose, self.material = self.gathered(model.tet_pose.dtype), self.gathered(model.vec3)
         self.viscous = self.gathered(model.dtype, self.dashpots)
         self.tiny = model.dtype((16.0 * np.finfo(model.tet_volume.numpy().dtype).eps) ** 2)
@@ -54,6 +60,19 @@ class Tetrahedra(Constraints):
         m = self.model
         materials = [m.tet_volume, m.tet_mu, m.tet_lambda, m.tet_damping]
         self.launch_gather(gather, m.tet_pose, *materials, h, self.pose, self.material, self.viscous)
+        if self.bearing is not None:
+            self.bearing.prepare(self.material)
+
+    def reset(self, x: Any) -> None:
+        """Held bodies begin a substep with what they bear as a whole."""
+        if self.bearing is None:
+            super().reset(x)
+            return
+        b = self.bearing
+        b.aim(self.indices, self.pose, x)
+        stage = (load, b.body, b.ways, b.normal, b.shear, self.pose, self.multipliers, b.impulses)
+        self._launch_colors((stage,), x)
+        b.go(self.multipliers, x)
 
     def project(self, x: Any) -> None:
         """One Gauss-Seidel iteration."""

@@ -1,0 +1,96 @@
+"""How held bodies of tetrahedra bear their weight: the stresses at rest, for a uniform acceleration along each axis.
+
+Linear elasticity on the rest shape, K psi = M a, solved once on the host. A body is what particles share through
+tetrahedra; what holds it has mass 0.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import coo_array, csgraph, diags_array
+from scipy.sparse.linalg import cg, splu
+
+_INERT = 1.0e-10  # of the highest eigenvalue: hinges have a solution too, that of what swings freely
+_DIRECT = 10_000  # unknowns; factors of larger blocks take minutes and gigabytes
+_TURNS = 2_000  # of conjugate gradients: patterns need not be exact, as bodies go along them by their present strains
+_FAINT = 1.0e-6  # share of a body's mass below which nothing bears it
+_PLACES = ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1))  # of the components of a symmetric matrix
+
+
+class Patterns(NamedTuple):
+    """Of all held bodies. tets, particles: the body of each, -1 for none. stress: volume times stress per acceleration
+    along each axis, (tets, 3, 6) [kg m], in the order xx, yy, zz, yz, xz, xy."""
+
+    tets: np.ndarray
+    particles: np.ndarray
+    stress: np.ndarray
+
+
+def patterns(model: Any) -> Patterns | None:
+    """Of a model; None where no body is held."""
+    tets, mass = model.tet_indices.numpy().reshape(-1, 4), model.particle_mass.numpy().astype(np.float64)
+    label = held_bodies(tets, mass, model.tet_mu.numpy() > 0.0)
+    rows = np.flatnonzero(label[tets[:, 0]] >= 0)
+    if not len(rows):
+        return None
+    strain, stiff = _laws(model, rows)
+    places = (3 * tets[rows, :, None] + np.arange(3)).reshape(-1, 12)
+    ways, borne = _ways(np.swapaxes(strain, 1, 2) @ stiff, places, np.repeat(label, 3), np.repeat(mass, 3))
+    number = np.append(np.where(borne, np.cumsum(borne) - 1, -1), -1)
+    stress = np.zeros((len(tets), 3, 6))
+    stress[rows] = np.swapaxes(stiff @ ways[places], 1, 2)
+    body = number[label]
+    return Patterns(body[tets[:, 0]], body, stress) if borne.any() else None
+
+
+def held_bodies(tets: np.ndarray, mass: np.ndarray, elastic: np.ndarray) -> np.ndarray:
+    """The body of each particle, from 0 on; -1 where nothing is held, or nothing moves."""
+    n, corners = len(mass), tets[elastic]
+    edges = corners[:, [[0, 1], [0, 2], [0, 3]]].reshape(-1, 2)
+    label = csgraph.connected_components(coo_array((np.ones(len(edges)), edges.T), shape=(n, n)), directed=False)[1]
+    used = np.isin(np.arange(n), corners)
+    held, free = (np.isin(label, label[used & which]) for which in (mass == 0.0, mass > 0.0))
+    label = np.where(used & held & free, label, -1)
+    return np.unique(np.append(label, -1), return_inverse=True)[1][:-1].reshape(-1) - 1
+
+
+def _laws(model: Any, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Strains, and volume times stresses, by displacements of the corners: (rows, 6, 12) each; shears count twice."""
+    pose, volume, mu, lam = (
+        a.numpy()[rows].astype(np.float64) for a in (model.tet_pose, model.tet_volume, model.tet_mu, model.tet_lambda)
+    )
+    slopes = np.concatenate([-pose.sum(axis=1, keepdims=True), pose], axis=1)
+    strain = np.zeros((len(rows), 6, 4, 3))
+    for k, (i, j) in enumerate(_PLACES):
+        strain[:, k, :, i] = slopes[:, :, j]
+        strain[:, k, :, j] = slopes[:, :, i]
+    law = mu[:, None, None] * np.diag([2.0, 2.0, 2.0, 1.0, 1.0, 1.0])
+    law[:, :3, :3] += lam[:, None, None]
+    strain = strain.reshape(-1, 6, 12)
+    return strain, (volume[:, None, None] * law) @ strain
+
+
+def _ways(blocks: np.ndarray, places: np.ndarray, body: np.ndarray, mass: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """psi of all particles (3 n, 3), 0 for what is held; whether bodies bear anything."""
+    n = len(mass)
+    used = np.flatnonzero((body >= 0) & (mass > 0.0))
+    rows, columns = np.repeat(places, 12, axis=1).ravel(), np.tile(places, (1, 12)).ravel()
+    stiffness = coo_array((blocks.ravel(), (rows, columns)), shape=(n, n)).tocsr()[used][:, used]
+    highest, m = np.zeros(body.max() + 1), mass[used]
+    np.maximum.at(highest, body[used], stiffness.diagonal() / m)
+    inert = _INERT * highest[body[used]] * m
+    load = m[:, None] * (used[:, None] % 3 == np.arange(3))
+    ways = np.zeros((n, 3))
+    ways[used] = _solved((stiffness + diags_array(inert)).tocsc(), load)
+    carried = ((load - inert[:, None] * ways[used]) ** 2).sum(axis=1) / m
+    return ways, np.bincount(body[used], carried) > _FAINT * np.bincount(body[used], m)
+
+
+def _solved(matrix: Any, load: np.ndarray) -> np.ndarray:
+    """Of a symmetric positive definite matrix, for three columns."""
+    if len(load) <= _DIRECT:
+        return splu(matrix, permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True}).solve(load)
+    about = diags_array(1.0 / matrix.diagonal())
+    return np.stack([cg(matrix, b, rtol=1e-6, maxiter=_TURNS, M=about)[0] for b in load.T], axis=1)
