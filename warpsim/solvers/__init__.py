@@ -34,6 +34,7 @@ SOLVERS = {
     "Fluid": "sph.fluid",
     "FluidStream": "sph.stream",
     "SolverXPBD": "xpbd.solver",
+    "AutoSubsteps": "xpbd.substeps",
     "SurfaceContacts": "surface_contacts",
 }
 """What loads when it is asked for: solvers and what only some need, and the module of each."""

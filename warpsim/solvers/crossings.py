@@ -1,4 +1,4 @@
-"""Surfaces that passed through each other: edges through triangles, and particles behind the surface of a shape.
+"""Surfaces that passed through each other: edges through triangles, particles and edges in a shape.
 
 What these functions find is in one state, whatever the contacts of a solver know. They are for statistics: integer
 work without derivatives that waits for its answer.
@@ -6,6 +6,7 @@ work without derivatives that waits for its answer.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,20 +59,53 @@ def deepest_inside(model: Model, q: Any, poses: Any) -> str | None:
     It is in the shape if all of it is. Held ones do not count, nor those attached to something. q: vec3 (particles,)
     [m]. poses: of the shapes.
     """
-    radius, free = model.particle_radius.numpy(), model.particle_mass.numpy() > 0.0
-    free[model.attachment_particle.numpy()] = False
+    radius, free = model.particle_radius.numpy(), _free(model)
     deepest, name = 0.0, None
-    for s in range(model.shape_count):
-        out = zeros(model.particle_count, float64, model.device)
-        shape = [s, poses, model.shape_scale, model.shape_source[s], model.shape_heights[s]]
-        launch(_depth_kernel(model.shape_type[s]), model.particle_count, [*shape, q, out], device=model.device,
-               record_tape=False)  # fmt: skip
-        depth = np.where(free, out.numpy(), 0.0)
+    for s, inside in enumerate(_depths(model, q, poses)):
+        depth = np.where(free, inside, 0.0)
         depth[depth <= np.maximum(radius, _ROUNDING)] = 0.0
         if depth.max(initial=0.0) > deepest:
             deepest = float(depth.max())
             name = f"particle {int(depth.argmax())} is {deepest:.3g} m deep in shape {s}\n{_CURE}"
     return name
+
+
+def deepest_edge(model: Model, q: Any, poses: Any) -> str | None:
+    """Names the edge of triangles whose middle is deepest in a shape, where it has gone into it; None: none has.
+
+    That is so beyond the radii of its ends and a quarter of its length: the chord of a ball is as deep only if it is
+    longer than the ball is wide. Edges with an end that is held or attached do not count. q: vec3 (particles,) [m].
+    """
+    if not model.tri_count or not model.shape_count:
+        return None
+    ends, places = edges_of(model.tri_indices.numpy()), q.numpy().astype(np.float64)
+    one, other = places[ends[:, 0]], places[ends[:, 1]]
+    middles = array(0.5 * (one + other), dtype=model.vec3, device=model.device)
+    keep = np.maximum(model.particle_radius.numpy()[ends].max(axis=1), 0.25 * np.linalg.norm(one - other, axis=1))
+    depths = np.array(list(_depths(model, middles, poses)))
+    depths[:, ~_free(model)[ends].all(axis=1)] = 0.0
+    depths[depths <= np.maximum(keep, _ROUNDING)] = 0.0
+    s, e = np.unravel_index(depths.argmax(), depths.shape)
+    if not depths[s, e] > 0.0:
+        return None
+    return f"the edge of particles {ends[e].tolist()} is {depths[s, e]:.3g} m deep in shape {s}\n{_CURE}"
+
+
+def _free(model: Model) -> np.ndarray:
+    """Which particles are neither held nor attached, bool (particles,)."""
+    free = model.particle_mass.numpy() > 0.0
+    free[model.attachment_particle.numpy()] = False
+    return free
+
+
+def _depths(model: Model, points: Any, poses: Any) -> Iterator[np.ndarray]:
+    """How deep points are in each shape [m], (points,)."""
+    for s in range(model.shape_count):
+        out = zeros(len(points), float64, model.device)
+        shape = [s, poses, model.shape_scale, model.shape_source[s], model.shape_heights[s]]
+        launch(_depth_kernel(model.shape_type[s]), len(points), [*shape, points, out], device=model.device,
+               record_tape=False)  # fmt: skip
+        yield out.numpy().copy()
 
 
 @func

@@ -112,13 +112,17 @@ class SurfaceContacts(Fixed):
         m, near = self.model, [self.near, self.counts]
         dt = m.dtype(h)
         note_filled(self.lists)
-        self._bound(q, qd, dt)
-        self.faces_tree.refit()
-        self.edges_tree.refit()
+        self.bound_motion(q, qd, dt)
         motion = [q, qd, m.particle_q, m.particle_radius, self.margin, dt]
         self._run(find_faces, m.particle_count, self.faces_tree.id, m.tri_indices, *motion, *near)
         self._run(find_edges, len(self.edges), self.edges_tree.id, self.edges, *motion, m.particle_count, *near)
         self._list(q)
+
+    def bound_motion(self, q: Any, qd: Any, dt: Any) -> None:
+        """Trees of triangles and of edges as they move for `dt` [s] from positions [m] at velocities [m/s]."""
+        self._bound(q, qd, dt)
+        self.faces_tree.refit()
+        self.edges_tree.refit()
 
     def _list(self, q: Any) -> None:
         """Contacts without gaps, and those of each particle."""

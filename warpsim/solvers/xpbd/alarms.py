@@ -5,8 +5,9 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from ..crossings import deepest_inside, first_crossing
+from ..crossings import deepest_edge, deepest_inside, first_crossing
 from .statistics import OVERSTRAINED, XPBDStatistics
+from .substeps import CURE, SubstepChoice
 
 
 class StrainWarning(UserWarning):
@@ -17,20 +18,32 @@ class CrossingWarning(UserWarning):
     """A surface has passed through another, or a particle into a shape."""
 
 
+class SubstepWarning(UserWarning):
+    """A step needed more substeps than `AutoSubsteps` lets it have."""
+
+
 class Alarms:
-    """Warns of the first strain and of the first crossings of a solver's steps, once of each."""
+    """Warns of the first strain, of the first crossings and of too few substeps of a solver's steps, once of each."""
 
     def __init__(self, model: Any):
         self.model = model
         self.told: set[str] = set()
 
+    def tell_bound(self, step: int, choice: SubstepChoice, stacklevel: int) -> bool:
+        """Warn of a step that had fewer substeps than it needed, if it had."""
+        if choice.bounded and "substeps" not in self.told:
+            self.told.add("substeps")
+            problem = f"step {step} has {choice.count} substeps and needs {choice.needed:.0f}: {choice.reason}"
+            warnings.warn(f"{problem}\n{CURE}", SubstepWarning, stacklevel=stacklevel + 1)
+        return choice.bounded
+
     def look(self, step: int, state: Any, poses: Any, surfaces: bool, stacklevel: int) -> None:
         """Look at the state after a step. poses: of shapes; surfaces: whether triangles are to keep apart."""
-        q = state.particle_q
+        m, q = self.model, state.particle_q
         looks: dict[str, tuple[type[Warning], Any]] = {
-            "strain": (StrainWarning, lambda: XPBDStatistics(self.model, state).overstrained(OVERSTRAINED)),
-            "shapes": (CrossingWarning, lambda: deepest_inside(self.model, q, poses)),
-            "surfaces": (CrossingWarning, lambda: first_crossing(self.model, q) if surfaces else None),
+            "strain": (StrainWarning, lambda: XPBDStatistics(m, state).overstrained(OVERSTRAINED)),
+            "shapes": (CrossingWarning, lambda: deepest_inside(m, q, poses) or deepest_edge(m, q, poses)),
+            "surfaces": (CrossingWarning, lambda: first_crossing(m, q) if surfaces else None),
         }
         for name, (kind, look) in looks.items():
             problem = None if name in self.told else look()

@@ -39,6 +39,7 @@ from .pressure import Pressures
 from .residuals import Residual, residuals
 from .self_contact import SelfContact
 from .statistics import XPBDStatistics
+from .substeps import AutoSubsteps, Chosen, SubstepChooser, as_substeps
 from .surface_contact import SurfaceContact
 from .tether import Tethers
 from .tetrahedron import Tetrahedra
@@ -51,14 +52,16 @@ _GRAPHS = 8  # how many combinations of states and controls are kept as graphs
 class SolverXPBD(Fixed):
     """Steps the particles of a model: springs, bending, membranes, tetrahedra, attachments, contact.
 
-    substeps: of a step, more make it stiffer, less damped and more exact. iterations: of the constraints in a substep,
-    for those that one does not reach. damping: of all velocities [1/s]. bending: "dihedral", or "isometric" for sheets
-    that are flat at rest. contact_depth [m]: how deep in a mesh or a volume particles are still found. air_density
-    [kg/m^3]: for wind on triangles with drag or lift. order: "colored" is Gauss-Seidel between colors; "jacobi" takes
-    all constraints of a kind at once, and needs more iterations. relaxation: of Jacobi's corrections, above 0, up to 1.
-    check: look for numbers that are not finite after every stage of every substep, and raise `DivergenceError`; warn of
-    the first spring or membrane with a strain above 0.5 (`StrainWarning`), of the first particle in a shape, and with
-    `SurfaceContacts` of the first edge through a triangle (`CrossingWarning`). Slow: the host waits for each of them.
+    substeps: of a step, more make it stiffer, less damped and more exact; "auto", or `AutoSubsteps` with bounds: as
+    strains and speeds ask before each step, with a `SubstepWarning` where they ask for too many. iterations: of the
+    constraints in a substep, for those that one does not reach. damping: of all velocities [1/s]. bending: "dihedral",
+    or "isometric" for sheets that are flat at rest. contact_depth [m]: how deep in a mesh or a volume particles are
+    still found. air_density [kg/m^3]: for wind on triangles with drag or lift. order: "colored" is Gauss-Seidel between
+    colors; "jacobi" takes all constraints of a kind at once, and needs more iterations. relaxation: of Jacobi's
+    corrections, above 0, up to 1. check: look for numbers that are not finite after every stage of every substep, and
+    raise `DivergenceError`; warn of the first spring or membrane with a strain above 0.5 (`StrainWarning`), of the
+    first particle or edge in a shape, and with `SurfaceContacts` of the first edge through a triangle
+    (`CrossingWarning`). Slow: the host waits for each of them.
 
     A step with the same states, control and time step as an earlier one is replayed as one native call. On a tape a
     step is recorded launch by launch; states may be fresh for each step or overwritten.
@@ -69,9 +72,9 @@ class SolverXPBD(Fixed):
     settings: ClassVar[dict[str, Any]] = {"check": flag}
 
     def __init__(
-        self, model: Model, substeps: int = 10, iterations: int = 1, damping: float = 0.0, bending: str = DIHEDRAL,
-        contact_depth: float = 0.05, air_density: float = AIR, check: bool = False, order: str = COLORED,
-        relaxation: float = 1.0,
+        self, model: Model, substeps: int | str | AutoSubsteps = 10, iterations: int = 1, damping: float = 0.0,
+        bending: str = DIHEDRAL, contact_depth: float = 0.05, air_density: float = AIR, check: bool = False,
+        order: str = COLORED, relaxation: float = 1.0,
     ):  # fmt: skip
         refuse((model_problem(model),))
         check_contact_bands(model)
@@ -83,6 +86,7 @@ class SolverXPBD(Fixed):
             if word not in known:
                 raise ModelError(f"{name} is {word!r}\nexpected: {known[0]!r} or {known[1]!r}")
         self.model, self._iterations, self.check = model, int(iterations), check
+        self._chooser = SubstepChooser(model, self.iterations)
         self.substeps, self.damping = substeps, damping
         self.steps = 0
         self.workspace = Workspace(model)
@@ -96,6 +100,8 @@ class SolverXPBD(Fixed):
         self._alarms = Alarms(model)
         self._damped: list[str] = []
         """Kinds of constraints that damp velocities in the present step."""
+        self._count = 0
+        """Substeps of the present step."""
 
     def _constraints(self, iterated: bool) -> dict[str, Any]:
         """The kinds that the model has; iterated: they remember their multipliers."""
@@ -127,7 +133,8 @@ class SolverXPBD(Fixed):
         particles that touch each other, `SurfaceContacts` for triangles and edges, or a list of both; None: they pass
         through.
         Raises `StateError` for states and controls of another model, for what is none, and for time steps that are not
-        above zero; on a tape for a `state_out` without gradients, where what it depends on has some.
+        above zero; on a tape for a `state_out` without gradients, where what it depends on has some; in a capture or a
+        loop with checkpoints for substeps that are to be chosen.
         """
         check_call(control, contacts, dt)
         control = self.resting if control is None else control
@@ -136,27 +143,48 @@ class SolverXPBD(Fixed):
         arguments = (state_in, state_out, control, contacts, dt)
         if active():
             self._check_gradients(state_in, state_out, control)
+        chosen = self._choose_substeps(state_in, control, contacts, dt)
         differentiable = bool(active()) or current_graph() is not None or may_run_again()
         self._damped = [name for name, c in self.constraints.items() if c.damps(differentiable)]
         if self.check or active() or current_graph() is not None:
             self._advance(*arguments)
         else:
             self._replay(*arguments)
-        if self.check and current_graph() is None:
+        self._chooser.remember(state_out, chosen)
+        bounded = chosen is not None and self._alarms.tell_bound(self.steps, chosen.choice, stacklevel=2)
+        if (self.check or bounded) and current_graph() is None:
             surfaces = any(isinstance(touching, SurfaceContacts) for touching in contacts)
             self._alarms.look(self.steps, state_out, self.workspace.pose, surfaces, stacklevel=2)
         self._put(steps=self.steps + 1)
 
+    def _choose_substeps(self, state: State, control: Control, contacts: Any, dt: float) -> Chosen | None:
+        """Settle how many substeps a step has; None: as many as the solver was told.
+
+        Raises `StateError` where they are to be chosen from values that nobody can look at, or that come again.
+        """
+        if not isinstance(self.substeps, AutoSubsteps):
+            self._count = self.substeps
+            return None
+        if current_graph() is not None or may_run_again():
+            what = "captured in a graph" if current_graph() is not None else "in a loop with checkpoints"
+            raise StateError(
+                f"a step is {what}, but the host chooses its substeps\nhelp: solver.substeps = ... with a number; "
+                "statistics(state).substeps has those of steps before"
+            )
+        chosen = self._chooser.choose(self.substeps, state, control, contacts, dt)
+        self._count = chosen.choice.count
+        return chosen
+
     def _advance(self, state_in: State, state_out: State, control: Control, contacts: Any, dt: float) -> None:
         """The algorithm of XPBD with substeps."""
-        h = dt / self.substeps
+        h = dt / self._count
         self._load(state_in)
         self._require_finite("its beginning")
         for touching in contacts:
             touching.begin_step(state_in.particle_q, state_in.particle_qd, dt)
         for constraint in self.constraints.values():
             constraint.prepare(control, self.model.dtype(h))
-        for k in range(self.substeps):
+        for k in range(self._count):
             self._blow(control, state_in, k)
             self._predict(control, h, (k + 1) * h)
             for touching in contacts:
@@ -231,14 +259,18 @@ class SolverXPBD(Fixed):
     # ----- what a step is given -------------------------------------------------------------------
 
     @property
-    def substeps(self) -> int:
-        """Of a step; may be changed between steps. Raises `ModelError` for what is no whole number, 1 to 1,000,000."""
+    def substeps(self) -> int | AutoSubsteps:
+        """Of a step; may be changed between steps. Raises `ModelError` for what is neither a whole number from 1 to
+        1,000,000, nor `AutoSubsteps`, nor "auto"."""
         return self._substeps
 
     @substeps.setter
-    def substeps(self, count: int) -> None:
-        _check_counts(substeps=count)
-        self._substeps = int(count)
+    def substeps(self, count: int | str | AutoSubsteps) -> None:
+        value = as_substeps(count)
+        if not isinstance(value, AutoSubsteps):
+            _check_counts(substeps=value)
+            value = int(value)
+        self._substeps = value
 
     @property
     def damping(self) -> Any:
@@ -271,7 +303,7 @@ class SolverXPBD(Fixed):
 
     def statistics(self, state: State) -> XPBDStatistics:
         """What is asked of a state, computed when it is read."""
-        return XPBDStatistics(self.model, state)
+        return XPBDStatistics(self.model, state, self._chooser.choice_of(state))
 
     def residuals(
         self, state: State, control: Control | None = None, contacts: Any = None, dt: float = 1.0 / 60.0
@@ -290,6 +322,7 @@ class SolverXPBD(Fixed):
         self._check_owners(state, state, control, contacts)
         trial, own = self.model.state(requires_grad=False), self.constraints
         trial.assign(state)
+        self._choose_substeps(state, control, contacts, dt)
         self._put(constraints=self._constraints(True))
         try:
             self._damped = [name for name, c in self.constraints.items() if c.damps(False)]
@@ -339,7 +372,7 @@ class SolverXPBD(Fixed):
         arrays = [a for o in (state_in, state_out, control, *contacts) for a in o.arrays.values()]
         arrays += vars(self.model).values()
         margins = [float(touching.margin) for touching in contacts]
-        return (dt, *self._damped, self.substeps, float(self.damping), *margins, *map(id, arrays))
+        return (dt, *self._damped, self._count, float(self.damping), *margins, *map(id, arrays))
 
     def _remember(self, key: Any) -> None:
         """Note that a step was made, so that the next one like it is captured."""

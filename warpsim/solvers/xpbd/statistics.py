@@ -10,9 +10,10 @@ import numpy as np
 from ...core.language import (
     array, determinant, float64, kernel, launch, length, matrix_from_cols, tid, vec2i, vec4i, zeros,
 )  # fmt: skip
-from ..crossings import deepest_inside, first_crossing
+from ..crossings import deepest_edge, deepest_inside, first_crossing
 from ..pressure import enclosed
 from ..statistics import ParticleStatistics
+from .substeps import SubstepChoice
 
 
 OVERSTRAINED = 0.5
@@ -23,7 +24,14 @@ _CURE = "help: more substeps, less stiffness, or look for particles that start i
 
 
 class XPBDStatistics(ParticleStatistics):
-    """Adds strains of springs and volume ratios of tetrahedra; every number is computed when it is first read."""
+    """Adds strains of springs and volume ratios of tetrahedra; every number is computed when it is first read.
+
+    substeps: those of the step that made the state, where they were chosen; see `SubstepChoice`.
+    """
+
+    def __init__(self, model: Any, state: Any, substeps: SubstepChoice | None = None):
+        super().__init__(model, state)
+        self.substeps = substeps
 
     @cached_property
     def spring_strain(self) -> np.ndarray:
@@ -75,10 +83,12 @@ class XPBDStatistics(ParticleStatistics):
         """What has passed through something, and what helps; else None.
 
         That is the first edge of triangles that goes through another triangle, or the particle that is deepest in a
-        shape: all of it, and neither held nor attached. control: says where shapes are; None: where the model has them.
+        shape: all of it, and neither held nor attached; or the edge that is. control: says where shapes are; None:
+        where the model has them.
         """
         q, poses = self.state.particle_q, (self.model if control is None else control).shape_transform
-        return first_crossing(self.model, q) or deepest_inside(self.model, q, poses)
+        m = self.model
+        return first_crossing(m, q) or deepest_inside(m, q, poses) or deepest_edge(m, q, poses)
 
     @cached_property
     def volume_ratio(self) -> np.ndarray:
