@@ -15,7 +15,6 @@ from ...core.language import launch
 from ...core.runtime.arrays.creation import copy
 from ...core.runtime.arrays.fixed import Fixed
 from ...core.runtime.arrays.saved_contents import active
-from ...core.runtime.commands.graph import ScopedCapture, capture_launch
 from ...core.runtime.devices.capture import current_graph
 from ...core.runtime.rollout.footprint import may_run_again
 from ...errors import DivergenceError, ModelError, StateError
@@ -23,6 +22,7 @@ from ..bands import check_contact_bands
 from ..checks import MOST, check_call, flag, model_problem, refuse
 from ..contacts import Contacts
 from ..control import Control
+from ..graph_cache import GraphCache
 from ..model import Model
 from ..state import State
 from ..statistics import first_not_finite
@@ -96,7 +96,7 @@ class SolverXPBD(Fixed):
         self.self_contact, self.surface_contact = SelfContact(model), SurfaceContact(model)
         self.aerodynamics = Aerodynamics(model, air_density)
         self._rest = model.control()
-        self._graphs: dict[Any, Any] = {}
+        self._graphs = GraphCache(model.device, _GRAPHS)
         self._alarms = Alarms(model)
         self._damped: list[str] = []
         """Kinds of constraints that damp velocities in the present step."""
@@ -149,7 +149,7 @@ class SolverXPBD(Fixed):
         if self.check or active() or current_graph() is not None:
             self._advance(*arguments)
         else:
-            self._replay(*arguments)
+            self._graphs.run(self._key(*arguments), lambda: self._advance(*arguments), eager=True)
         self._chooser.remember(state_out, chosen)
         bounded = chosen is not None and self._alarms.tell_bound(self.steps, chosen.choice, stacklevel=2)
         if (self.check or bounded) and current_graph() is None:
@@ -355,17 +355,6 @@ class SolverXPBD(Fixed):
 
     # ----- graphs ---------------------------------------------------------------------------------
 
-    def _replay(self, *arguments: Any) -> None:
-        """A step as one native call; the first of its kind runs launch by launch, the second is captured."""
-        key = self._key(*arguments)
-        if key not in self._graphs:
-            self._advance(*arguments)
-            self._remember(key)
-            return
-        if self._graphs[key] is None:
-            self._graphs[key] = self._captured(*arguments)
-        capture_launch(self._graphs[key])
-
     def _key(self, *arguments: Any) -> tuple[Any, ...]:
         """What a graph depends on beside contents of arrays: which arrays there are, and numbers."""
         state_in, state_out, control, contacts, dt = arguments
@@ -373,18 +362,6 @@ class SolverXPBD(Fixed):
         arrays += vars(self.model).values()
         margins = [float(touching.margin) for touching in contacts]
         return (dt, *self._damped, self._count, float(self.damping), *margins, *map(id, arrays))
-
-    def _remember(self, key: Any) -> None:
-        """Note that a step was made, so that the next one like it is captured."""
-        self._graphs.setdefault(key, None)
-        while len(self._graphs) > _GRAPHS:
-            del self._graphs[next(iter(self._graphs))]
-
-    def _captured(self, *arguments: Any) -> Any:
-        """The step as a graph."""
-        with ScopedCapture(device=self.model.device) as capture:
-            self._advance(*arguments)
-        return capture.graph
 
     def _require_finite(self, stage: str) -> None:
         """Raise `DivergenceError` for the first particle with NaN or infinity, if that was asked for."""
