@@ -28,7 +28,7 @@ import importlib.util
 import sys
 
 import warpsim
-from warpsim.core.emit import cuda_tools
+from warpsim.core.emit.cuda import tools as cuda_tools
 from warpsim.errors import DeviceError
 
 try:

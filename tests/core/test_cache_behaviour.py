@@ -49,7 +49,7 @@ LABELS = {"saxpy", "total", "warpsim launcher"}
 
 # A process that has nothing to compile must not be able to.
 WARM = """
-import warpsim.core.emit.native as native
+from warpsim.core.emit.native import native
 import warpsim.core.runtime.launches.pool as pool
 def refuse(*args, **options):
     raise AssertionError("compiled")

@@ -236,8 +236,8 @@ def test_a_child_and_its_parent_drop_code_apart(link):
 def test_child_forked_while_another_thread_compiles_can_compile():
     script = f"""
 import os, threading
-from warpsim.core.emit.linker import NativeObject
-from warpsim.core.emit.native import assemble
+from warpsim.core.emit.native.linker import NativeObject
+from warpsim.core.emit.native.native import assemble
 text = {SQUARE!r}
 assemble(text)
 stop = False
@@ -263,8 +263,8 @@ def test_code_stays_when_the_process_ends():
     """A daemon thread is in the middle of it, and finalizers of modules come last."""
     script = """
 import ctypes, threading, time
-from warpsim.core.emit.linker import NativeObject
-from warpsim.core.emit.native import assemble
+from warpsim.core.emit.native.linker import NativeObject
+from warpsim.core.emit.native.native import assemble
 text = '''
 define i64 @turn(ptr %flag) {
 entry:

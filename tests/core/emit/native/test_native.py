@@ -106,7 +106,7 @@ def test_code_is_the_same_from_several_threads_at_once():
 def test_a_fork_waits_for_calls_of_other_threads():
     script = f"""
 import os, sys, threading
-from warpsim.core.emit import native
+from warpsim.core.emit.native import native
 inside, leave, order = threading.Event(), threading.Event(), []
 
 def called():

@@ -107,7 +107,7 @@ COLD_PROGRAM = """
 import os, threading
 import numpy as np
 import warpsim as wp
-from warpsim.core.emit import own_code
+from warpsim.core.emit.native import own_code
 from warpsim.core.runtime.devices.processor import cores
 
 compiled = []
