@@ -57,21 +57,22 @@ class Piece(NamedTuple):
 
 
 class Move(Step):
-    """act: does it. pieces: what that comes down to, None for what is more than that; words: what reports call it."""
+    """run: does it. pieces: what that comes down to, None for what is more than that; words: what reports call it."""
+
+    __slots__ = ("run",)
+
+    run: Callable[[], None]
 
     def __init__(
-        self, act: Callable[[], None], pieces: Callable[[], Sequence[Piece] | None], words: str = "copy",
+        self, run: Callable[[], None], pieces: Callable[[], Sequence[Piece] | None], words: str = "copy",
         device: Device | None = None, told: Callable[[], None] | None = None,
     ):  # fmt: skip
-        self.act, self.pieces, self.words, self.told = act, pieces, words, told
+        self.run, self.pieces, self.words, self.told = run, pieces, words, told
         self.device = device if device is not None and device.has_stream else None
 
     @property
     def name(self) -> str:
         return self.words
-
-    def run(self) -> None:
-        self.act()
 
     def uses(self) -> list[Use]:
         return [use for p in self.pieces() or () for use in (Use(p.source), Use(p.target, writes=True))]
