@@ -136,7 +136,7 @@ def machine_code(fn: Any, ndim: int, options: Any, plan: Any, arch: tuple[int, i
 
 def _emulator() -> Any:
     """The module `cuda_on_cpu` of the emitter's tests."""
-    folder = str(HERE.parent / "core" / "emit" / "cuda")
+    folder = str(HERE.parent / "core" / "emit")
     if folder not in sys.path:
         sys.path.append(folder)
     import cuda_on_cpu  # noqa: PLC0415  (found now)
