@@ -130,6 +130,12 @@ class Launch(Unique):
         command.unset = frozenset(unset)
         return command
 
+    def __copy__(self) -> Launch:
+        """The launch with its present arguments, to be given others."""
+        copied = object.__new__(type(self))
+        vars(copied).update(vars(self))
+        return copied
+
     @property
     def kernel(self) -> Kernel:
         return self.ready.call.launcher.kernel
