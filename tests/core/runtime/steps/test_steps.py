@@ -13,7 +13,7 @@ import pytest
 import warpsim as wp
 import warpsim.core.runtime.steps as steps
 from warpsim.core.runtime.devices.cuda.graphs import _Section
-from warpsim.core.runtime.steps.batches import Packed
+from warpsim.core.runtime.steps.batches import Packed, runs
 from warpsim.core.runtime.steps.choice import Branch, Repeat
 from warpsim.core.runtime.steps.fusion import FusedLaunches
 from warpsim.core.runtime.steps.host_call import HostCall, recorded
@@ -263,9 +263,7 @@ def picture_names_it(kind, row, made, path):
 def section_of_a_gpu(kind, row, made, path):
     w = World()
     if not on_gpu(w):
-        graph = w.capture(row.work)
-        wp.capture_launch(graph)
-        native = {type(run) for run in graph.batches if isinstance(run, Packed | _Section)}
+        native = {type(run) for run in runs(w.capture(row.work).pieces()) if isinstance(run, Packed | _Section)}
         assert native == ({Packed} if kind in (LaunchStep, FusedLaunches, Publication) else set())
         return
     row.work(World())  # what is compiled and allocated once is no part of the graph
@@ -273,7 +271,7 @@ def section_of_a_gpu(kind, row, made, path):
     for times in (1, 2):
         wp.capture_launch(graph)
         assert w.results() == expected(row.work, times)
-    assert all(isinstance(run, _Section) for run in graph.batches) is row.streamed
+    assert all(isinstance(run, _Section) for run in runs(graph.pieces())) is row.streamed
 
 
 def on_gpu(w):
