@@ -51,14 +51,17 @@ class Parts(Fixed):
 class Bearing(Fixed):
     """Held bodies of a model; order: of color, in which tetrahedra are."""
 
-    constant = ("body", "owner")
+    constant = ("body", "owner", "near", "begins")
 
     def __init__(self, model: Any, patterns: Patterns, order: np.ndarray):
         device, mat33, n = model.device, matrix_type((3, 3), model.dtype), model.particle_count
         self.model, body, stress = model, patterns.tets[order], patterns.stress[order]
+        corners = np.where(body[:, None] >= 0, model.tet_indices.numpy().reshape(-1, 4)[order], n).ravel()
+        near = np.argsort(corners, kind="stable")[: np.count_nonzero(corners < n)]
+        begins = np.searchsorted(corners[near], np.arange(n + 1))
         self.count = count = int(body.max()) + 1
-        self.body, self.owner = (
-            array(owner.astype(np.int32), dtype=int32, device=device) for owner in (body, patterns.particles)
+        self.body, self.owner, self.near, self.begins = (
+            array(a.astype(np.int32), dtype=int32, device=device) for a in (body, patterns.particles, near, begins)
         )
         self.normal, self.shear = (
             array(np.ascontiguousarray(part), dtype=mat33, device=device) for part in (stress[..., :3], stress[..., 3:])
@@ -69,13 +72,14 @@ class Bearing(Fixed):
         self.masses, self.motions = (zeros(self.particles.count, model.dtype, **options) for _ in range(2))
         self.soft, self.answer = (zeros(count, mat33, **options) for _ in range(2))
         self.ways, self.shares = zeros(count, model.vec4, **options), zeros(count, model.dtype, **options)
+        self.loads, self.pulls = zeros(len(body), mat33, **options), zeros(4 * len(body), model.vec3, **options)
         self.impulses = zeros(n, model.vec3, **options)
 
     @property
     def scratch(self) -> list[Any]:
         """Arrays that every step fills before it reads them."""
         sums = [self.strains, self.softness, self.masses, self.motions]
-        return [*sums, self.soft, self.answer, self.ways, self.shares, self.impulses]
+        return [*sums, self.soft, self.answer, self.ways, self.shares, self.loads, self.pulls, self.impulses]
 
     def prepare(self, material: Any) -> None:
         """Once a step: how bodies answer, with the masses and moduli of now."""
@@ -85,21 +89,18 @@ class Bearing(Fixed):
         sums = [tets.around, self.softness, parts.around, self.masses]
         self._run(invert, self.count, *sums, self.soft, self.answer)
 
-    def aim(self, corners: Any, pose: Any, x: Any) -> None:
-        """Along which stresses each body bears, from where particles are."""
-        tets = self.tets
-        stresses = [self.normal, self.shear]
+    def begin(self, corners: Any, pose: Any, x: Any, multipliers: Any) -> None:
+        """What each body bears from where particles are: moves them, and sets the multipliers of tetrahedra."""
+        tets, parts, stresses = self.tets, self.particles, [self.normal, self.shear]
         self._run(measure, tets.count, tets.rows, tets.firsts, corners, pose, *stresses, x, self.strains)
         self._run(choose, self.count, tets.around, self.strains, self.answer, self.ways)
-        self.impulses.zero_()
-
-    def go(self, multipliers: Any, x: Any) -> None:
-        """As far along the stresses of `load` as that solves the constraint of each body."""
-        parts = self.particles
+        along = [self.body, self.ways, *stresses]
+        self._run(load, len(self.body), corners, *along, pose, x, self.loads, self.pulls)
+        self._run(add_up, len(self.owner), self.begins, self.near, self.pulls, self.impulses)
         self._run(move, parts.count, parts.rows, parts.firsts, x, self.impulses, self.motions)
         self._run(share, self.count, parts.around, self.motions, self.soft, self.ways, self.shares)
         self._run(push, len(self.owner), self.owner, self.shares, self.impulses, x)
-        self._run(shorten, len(self.body), self.body, self.shares, multipliers)
+        self._run(shorten, len(self.body), self.body, self.shares, self.loads, multipliers)
 
     def _run(self, kernel: Any, dim: int, *args: Any) -> None:
         launch(kernel, dim, args, device=self.model.device)
@@ -207,27 +208,34 @@ def choose(around: array(dtype=int32), strains: array(dtype=Any), answer: array(
 
 @kernel
 def load(
-    first: int32, corners: array(dtype=vec4i), body: array(dtype=int32), ways: array(dtype=Any),
-    normal: array(dtype=Any), shear: array(dtype=Any), pose: array(dtype=Any), multiplier: array(dtype=Any),
-    impulses: array(dtype=Any), x: array(dtype=Any),
+    corners: array(dtype=vec4i), body: array(dtype=int32), ways: array(dtype=Any), normal: array(dtype=Any),
+    shear: array(dtype=Any), pose: array(dtype=Any), x: array(dtype=Any), loads: array(dtype=Any),
+    pulls: array(dtype=Any),
 ):  # fmt: skip
-    """The stresses F Z of a tetrahedron, and their impulses on its corners; none outside of held bodies."""
-    n = first + tid()
+    """The stresses F Z of a tetrahedron of a held body, and their impulses on its corners."""
+    n = tid()
     if body[n] >= 0:
-        i, j, k, l = corners[n][0], corners[n][1], corners[n][2], corners[n][3]  # noqa: E741
-        q, inv = position(ways[body[n]]), pose[n]
+        c, q, inv = corners[n], position(ways[body[n]]), pose[n]
         s, t = transpose(normal[n]) @ q, transpose(shear[n]) @ q
         stress = matrix_from_rows(vector(s[0], t[2], t[1]), vector(t[2], s[1], t[0]), vector(t[1], t[0], s[2]))
-        begun = gradient(x[i], x[j], x[k], x[l], inv) @ stress
-        multiplier[n] = begun
-        impulse = begun @ transpose(inv)
-        a, b, c = axis(impulse, 0), axis(impulse, 1), axis(impulse, 2)
-        impulses[i] = impulses[i] - (a + b + c)
-        impulses[j] = impulses[j] + a
-        impulses[k] = impulses[k] + b
-        impulses[l] = impulses[l] + c
-    else:
-        multiplier[n] = type(multiplier[n])()
+        borne = gradient(x[c[0]], x[c[1]], x[c[2]], x[c[3]], inv) @ stress
+        loads[n] = borne
+        impulse = borne @ transpose(inv)
+        u, v, w = axis(impulse, 0), axis(impulse, 1), axis(impulse, 2)
+        pulls[4 * n] = -(u + v + w)
+        pulls[4 * n + 1] = u
+        pulls[4 * n + 2] = v
+        pulls[4 * n + 3] = w
+
+
+@kernel
+def add_up(begins: array(dtype=int32), near: array(dtype=int32), pulls: array(dtype=Any), impulses: array(dtype=Any)):
+    """The impulse on a particle, of the tetrahedra around it in order."""
+    i = tid()
+    total = type(impulses[i])()
+    for k in range(begins[i], begins[i + 1]):
+        total = total + pulls[near[k]]
+    impulses[i] = total
 
 
 @kernel
@@ -269,8 +277,10 @@ def push(owner: array(dtype=int32), shares: array(dtype=Any), impulses: array(dt
 
 
 @kernel
-def shorten(body: array(dtype=int32), shares: array(dtype=Any), multiplier: array(dtype=Any)):
-    """What tetrahedra go on from."""
+def shorten(body: array(dtype=int32), shares: array(dtype=Any), loads: array(dtype=Any), multiplier: array(dtype=Any)):
+    """What tetrahedra go on from; nothing outside of held bodies."""
     n = tid()
     if body[n] >= 0:
-        multiplier[n] = shares[body[n]] * multiplier[n]
+        multiplier[n] = shares[body[n]] * loads[n]
+    else:
+        multiplier[n] = type(multiplier[n])()

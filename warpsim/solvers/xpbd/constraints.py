@@ -5,8 +5,8 @@ XPBD (M. Macklin, M. Mueller, N. Chentanez 2016, eq. 18): a constraint C of comp
     dlambda = (-C - a lambda) / (grad C . W grad C + a)    with a = alpha / h^2
 
 and positions by W grad C dlambda. Multipliers start at zero in every substep, never between iterations: else the
-stiffness would depend on how many there are. With one iteration they are zero when read, so none are kept; those of
-held tetrahedra start with what `bearing` finds, and so do positions.
+stiffness would depend on how many there are. With one iteration they are zero when read, so none are kept. Held
+tetrahedra start from the positions and multipliers that `bearing` finds.
 
 A damping of c acts on velocities, once they are known (`damp`): the impulse along grad C is
 

@@ -32,7 +32,7 @@ from ...core.language import (
     Float, Mat, Vec, abs, array, cross, ddot, determinant, func, int32, inverse, kernel, matrix_from_cols,
     matrix_from_rows, max, outer, sqrt, tid, transpose, vec4i, vector,
 )  # fmt: skip
-from .bearing import Bearing, load
+from .bearing import Bearing
 from .constraints import Constraints
 from .particle import position, pushed
 from .statics import patterns
@@ -67,12 +67,8 @@ class Tetrahedra(Constraints):
         """Held bodies begin a substep with what they bear as a whole."""
         if self.bearing is None:
             super().reset(x)
-            return
-        b = self.bearing
-        b.aim(self.indices, self.pose, x)
-        stage = (load, b.body, b.ways, b.normal, b.shear, self.pose, self.multipliers, b.impulses)
-        self._launch_colors((stage,), x)
-        b.go(self.multipliers, x)
+        else:
+            self.bearing.begin(self.indices, self.pose, x, self.multipliers)
 
     def project(self, x: Any) -> None:
         """One Gauss-Seidel iteration."""
