@@ -367,7 +367,7 @@ def counted(n: int, noun: str) -> str:
     return f"{n} {noun if n == 1 else _PLURALS.get(noun, noun + 's')}"
 
 
-_PLURALS = {"entry": "entries", "index": "indices", "vertex": "vertices"}
+_PLURALS = {"entry": "entries", "index": "indices", "launch": "launches", "vertex": "vertices"}
 
 
 def shown(value: object) -> str:

@@ -19,7 +19,7 @@ from ...core.runtime.devices.capture import current_graph
 from ...core.runtime.rollout.footprint import may_run_again
 from ...errors import DivergenceError, ModelError, StateError
 from ..bands import check_contact_bands
-from ..checks import MOST, check_call, flag, model_problem, refuse
+from ..checks import check_call, count, flag, model_problem, refuse
 from ..contacts import Contacts
 from ..control import Control
 from ..graph_cache import GraphCache
@@ -78,14 +78,13 @@ class SolverXPBD(Fixed):
     ):  # fmt: skip
         refuse((model_problem(model),))
         check_contact_bands(model)
-        _check_counts(iterations=iterations)
         _check_numbers(contact_depth=contact_depth, air_density=air_density)
         if not _is_number(relaxation) or not 0.0 < relaxation <= 1.0:
             raise ModelError(f"relaxation is {relaxation}\nexpected: above 0, up to 1")
         for name, word, known in (("bending", bending, (DIHEDRAL, ISOMETRIC)), ("order", order, (COLORED, JACOBI))):
             if word not in known:
                 raise ModelError(f"{name} is {word!r}\nexpected: {known[0]!r} or {known[1]!r}")
-        self.model, self._iterations, self.check = model, int(iterations), check
+        self.model, self._iterations, self.check = model, count(iterations, "iterations"), check
         self._chooser = SubstepChooser(model, self.iterations)
         self.substeps, self.damping = substeps, damping
         self.steps = 0
@@ -265,12 +264,10 @@ class SolverXPBD(Fixed):
         return self._substeps
 
     @substeps.setter
-    def substeps(self, count: int | str | AutoSubsteps) -> None:
-        value = as_substeps(count)
-        if not isinstance(value, AutoSubsteps):
-            _check_counts(substeps=value)
-            value = int(value)
-        self._substeps = value
+    def substeps(self, number: int | str | AutoSubsteps) -> None:
+        value = as_substeps(number)
+        known = isinstance(value, AutoSubsteps)
+        self._substeps = value if known else count(value, "substeps", ', "auto", or AutoSubsteps')
 
     @property
     def damping(self) -> Any:
@@ -392,13 +389,6 @@ def _as_time(dt: Any) -> float:
     if not (math.isfinite(seconds) and seconds > 0.0):
         raise StateError(f"dt is {dt!r}\nexpected: a time step above 0 [s]")
     return seconds
-
-
-def _check_counts(**counts: Any) -> None:
-    """Raise `ModelError` for what is no number, not whole, below 1, or so large that no step ends."""
-    for name, number in counts.items():
-        if not (_is_number(number) and 1 <= number <= MOST and number == int(number)):
-            raise ModelError(f"{name} is {number}\nexpected: a whole number, 1 or more, up to {MOST}")
 
 
 def _check_numbers(**numbers: Any) -> None:

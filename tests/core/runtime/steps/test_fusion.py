@@ -280,7 +280,7 @@ def test_the_report_says_what_is_one_loop_and_why_not():
     ]
     assert report.fused == 2
     assert str(report).startswith(
-        "6 parts, 6 launches, 2 of them in 1 loops\n  loop over 600 threads, 64 at a time: own, halved\n"
+        "6 parts, 6 launches, 2 of them in 1 loop\n  loop over 600 threads, 64 at a time: own, halved\n"
         "  launch over 600 threads: next_one\n    apart: a thread may reach what another one changes (x)\n"
     )
 

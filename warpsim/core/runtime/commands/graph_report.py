@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ....errors import counted
 from ..steps.step import GraphPart
 
 
@@ -20,7 +21,8 @@ class GraphReport:
 
     def __str__(self) -> str:
         launches = sum(len(part.kernels) for part in self.parts)
-        head = f"{len(self.parts)} parts, {launches} launches, {self.fused} of them in {self._loops} loops"
+        parts, loops = counted(len(self.parts), "part"), counted(self._loops, "loop")
+        head = f"{parts}, {counted(launches, 'launch')}, {self.fused} of them in {loops}"
         return "\n".join([head, *map(str, self.parts)])
 
     @property
