@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import warpsim as wp
-from warpsim.core.runtime.steps.batches import Packed
+from warpsim.core.runtime.steps.batches import Packed, runs
 
 SIZES = (1_000, 20_000, 200_000, 1_000_000, 4_000_000)
 
@@ -35,11 +35,11 @@ def apart(graph: Any) -> Callable[[], object]:
     return Packed(graph.steps)
 
 
-def best_times(runs: tuple[Callable[[], object], ...], repeats: int, rounds: int = 12) -> list[float]:
+def best_times(ways: tuple[Callable[[], object], ...], repeats: int, rounds: int = 12) -> list[float]:
     """The fastest round of each, in turn [us]."""
-    times: list[list[float]] = [[] for _ in runs]
+    times: list[list[float]] = [[] for _ in ways]
     for _ in range(rounds):
-        for run, spent in zip(runs, times, strict=True):
+        for run, spent in zip(ways, times, strict=True):
             start = time.perf_counter()
             for _ in range(repeats):
                 run()
@@ -51,9 +51,8 @@ def main(sizes: tuple[int, ...] = SIZES, repeats: int = 2_000_000) -> None:
     print("| elements | one by one | fused | ratio |\n| --- | ---: | ---: | ---: |")
     for n in sizes:
         graph = chain(n)
-        graph.launch()
-        assert graph.batches is not None
-        single, fused = best_times((apart(graph), graph.batches[0]), max(1, repeats // n))
+        (together,) = runs(graph.pieces())
+        single, fused = best_times((apart(graph), together), max(1, repeats // n))
         print(f"| {n:,} | {single:.1f} us | {fused:.1f} us | {single / fused:.2f} |")
 
 
