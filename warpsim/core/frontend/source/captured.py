@@ -254,7 +254,8 @@ class Captured:
 def in_language(name: str) -> Any:
     """What a public name of the package means: kernels may call `sin` or `expect_eq` without naming the module."""
     package = sys.modules[__name__.partition(".")[0]]
-    return MISSING if name.startswith("_") else _attribute(package, name)
+    is_public = name in vars(package) or name in package.__all__  # asking for another looks for what was meant: slow
+    return _attribute(package, name) if is_public and not name.startswith("_") else MISSING
 
 
 def is_static(callee: Any) -> bool:
