@@ -23,6 +23,7 @@ ELSEWHERE = {
     "core/runtime/devices/cuda/test_simulator.py": "about the simulated driver, which cannot be beside a real one",
     "core/test_cache_behaviour.py": "the disk cache, of whatever code",
     "core/test_errors_gallery.py": "texts of the front end",
+    "mutations": "runs of other tests, in processes of their own",
     "plot": "pictures, made on the host",
     "test_assets.py": "files",
     "test_cli.py": "the command line",
