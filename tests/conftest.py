@@ -6,6 +6,7 @@ Every kernel that a test makes is assembled for CUDA too, see cuda_assembly/ever
 `pytest -m device` on a GPU, see device_run.py.
 """
 
+import gc
 import os
 import shutil
 import sys
@@ -68,6 +69,20 @@ def pytest_collection_modifyitems(config, items):
         deselect(config, items, device_run.moved_to_gpu(items))
     if (one_in := config.getoption("--one-in")) > 1:
         deselect(config, items, [item for item in items if not samples.belongs(item.nodeid, one_in)])
+
+
+def pytest_collection_finish():
+    """What is there before tests begin stays: to look for garbage among millions of objects takes a second a time."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _settled_objects():
+    """Nor is it looked for again among what earlier files have left."""
+    yield
+    gc.collect()
+    gc.freeze()
 
 
 def deselect(config, items, resting):

@@ -11,18 +11,16 @@ So a parameter counts in the docstrings of its own function and of the classes a
 
 import ast
 import builtins
-import gc
 import keyword
 import re
 import sys
 from functools import cache
-from pathlib import Path
 
 import pytest
+from source_trees import PACKAGE, trees
 
 from warpsim.names import OPTIONAL, PUBLIC
 
-PACKAGE = Path(__file__).resolve().parents[1] / "warpsim"
 NAME = re.compile(r"`([A-Za-z_][\w.]*)(?:\([^`]*\))?`")
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 SCOPES = (ast.Module, ast.ClassDef, *FUNCTIONS)
@@ -79,14 +77,6 @@ def words(node):
     """The identifiers of a piece of code, and its texts of one word."""
     for part in ast.walk(node):
         yield from (getattr(part, field, None) for field in ("id", "arg", "attr", "name", "value"))
-
-
-@cache
-def trees():
-    gc.disable()  # looking for garbage among the nodes takes three times as long as parsing
-    parsed = {p: ast.parse(p.read_text(encoding="utf-8")) for p in sorted(PACKAGE.rglob("*.py"))}
-    gc.enable()
-    return parsed
 
 
 @cache

@@ -7,12 +7,11 @@ import ast
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).resolve().parents[1]
-PACKAGE = ROOT / "warpsim"
+from source_trees import PACKAGE, ROOT, trees
 
 FLOORS = {
     "warpsim.config": 0,
@@ -164,7 +163,7 @@ def module_name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-MODULES = {module_name(p): p for p in sorted(PACKAGE.rglob("*.py"))}
+MODULES = {module_name(p): p for p in trees()}
 
 
 def place(name: str) -> str | None:
@@ -176,8 +175,10 @@ def place(name: str) -> str | None:
     return None
 
 
-def imports(module: str, tree: ast.AST) -> list[tuple[str, int, bool]]:
+@cache
+def imports(module: str) -> list[tuple[str, int, bool]]:
     """Every imported module as (absolute name, line, whether inside a function)."""
+    tree = parsed(module)
     package = module if MODULES[module].name == "__init__.py" else module.rpartition(".")[0]
     late = {
         id(node)
@@ -209,7 +210,7 @@ def imported(node: ast.AST, package: str) -> list[str]:
 
 
 def parsed(name: str) -> ast.Module:
-    return ast.parse(MODULES[name].read_text(encoding="utf-8"))
+    return trees()[MODULES[name]]
 
 
 def test_every_module_stands_on_a_floor():
@@ -217,20 +218,23 @@ def test_every_module_stands_on_a_floor():
     assert lost == [], f"give these modules a floor in FLOORS: {lost}"
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_imports_go_down(name):
+def upward(name: str):
+    """The imports of a module from its own floor, or from one above, in words."""
     here = place(name)
-    for target, line, _ in imports(name, parsed(name)):
+    for target, line, _ in imports(name):
         there = place(target)
         if there is not None and there != here:
-            text = f"{name}:{line} (floor {FLOORS[here]}) imports {target} (floor {FLOORS[there]})"
-            assert FLOORS[there] < FLOORS[here] or FLOORS[there] == FLOORS[here] in ONE_FOLDER, text
+            if not (FLOORS[there] < FLOORS[here] or FLOORS[there] == FLOORS[here] in ONE_FOLDER):
+                yield f"{name}:{line} (floor {FLOORS[here]}) imports {target} (floor {FLOORS[there]})"
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_imports_stand_at_the_top(name):
-    late = [(target, line) for target, line, inside in imports(name, parsed(name)) if inside]
-    unlisted = [f"{name}:{line} imports {target}" for target, line in late if (name, target) not in LATE_IMPORTS]
+def test_imports_go_down():
+    assert [text for name in MODULES for text in upward(name)] == []
+
+
+def test_imports_stand_at_the_top():
+    late = [(name, target, line) for name in MODULES for target, line, inside in imports(name) if inside]
+    unlisted = [f"{name}:{line} imports {target}" for name, target, line in late if (name, target) not in LATE_IMPORTS]
     assert unlisted == [], "move these to the top, or list them in LATE_IMPORTS with a reason"
 
 
@@ -254,7 +258,7 @@ def test_few_folders_import_each_other(folder):
     used = {
         (part_of(folder, name), part_of(folder, target))
         for name in modules
-        for target, _, _ in imports(name, parsed(name))
+        for target, _, _ in imports(name)
     }
     pairs = sorted(pair for pair in used if pair[1] not in (None, pair[0]))
     assert len(pairs) <= PAIRS[folder], pairs
@@ -266,7 +270,7 @@ DOOR = "warpsim.warp"  # and `warpsim._src`, whose place among packages is its i
 
 def test_only_the_face_opens_the_door():
     """Core, geometry, solvers and all other packages could be read, and would work, without names of Warp."""
-    used = [(name, target) for name in MODULES for target, _, _ in imports(name, parsed(name)) if place(target) == DOOR]
+    used = [(name, target) for name in MODULES for target, _, _ in imports(name) if place(target) == DOOR]
     inside = [f"{name} imports {target}" for name, target in used if place(name) != DOOR and FLOORS[place(name)] < FACE]
     assert used and inside == []
 
@@ -299,7 +303,7 @@ def test_only_devices_tell_kinds_of_devices_apart():
 
 
 def test_the_list_of_late_imports_is_true():
-    late = {(name, target) for name in MODULES for target, _, inside in imports(name, parsed(name)) if inside}
+    late = {(name, target) for name in MODULES for target, _, inside in imports(name) if inside}
     assert set(LATE_IMPORTS) <= late, f"no longer there: {set(LATE_IMPORTS) - late}"
 
 

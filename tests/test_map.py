@@ -11,13 +11,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from source_trees import PACKAGE, ROOT, trees
 
 import warpsim as wp
 from warpsim.core.compile import STAGES
 from warpsim.core.emit.native import native
 
-ROOT = Path(__file__).resolve().parents[1]
-PACKAGE = ROOT / "warpsim"
 MAP = PACKAGE / "core" / "README.md"
 ADJOINT_STAGES = ("adjoint", "adjoint dce")  # those of the walk
 _BEGIN, _END = "<!-- modules:begin -->\n", "<!-- modules:end -->"
@@ -25,10 +24,10 @@ _BEGIN, _END = "<!-- modules:begin -->\n", "<!-- modules:end -->"
 
 def opening(path: Path) -> str:
     """The docstring of a module, or the comment that a file of LLVM text opens with."""
-    text = path.read_text(encoding="utf-8")
     if path.suffix == ".ll":
-        return "\n".join(line[1:] for line in takewhile(lambda line: line.startswith(";"), text.splitlines()))
-    return ast.get_docstring(ast.parse(text)) or ""
+        lines = path.read_text(encoding="utf-8").splitlines()
+        return "\n".join(line[1:] for line in takewhile(lambda line: line.startswith(";"), lines))
+    return ast.get_docstring(trees()[path]) or ""
 
 
 def first_sentence(path: Path) -> str:

@@ -1,25 +1,11 @@
-"""Runs of random kernels (see `random_kernels`): modules of their texts, memory for their arrays, equal bits."""
+"""Runs of random kernels (see `grammar.bits`): memory for their arrays, equal bits."""
 
 from __future__ import annotations
 
-import itertools
-import linecache
-
 import numpy as np
-from random_typed_expressions import SIZE
+from grammar.bits import SIZE
 
 import warpsim as wp
-
-_numbers = itertools.count()
-
-
-def module(text):
-    """The globals of a text that Python compiled, with its source where `inspect` finds it."""
-    name = f"<fuzz {next(_numbers)}>"
-    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
-    found = {"wp": wp, "__name__": name}
-    exec(compile(text, name, "exec", dont_inherit=True), found)
-    return found
 
 
 def inputs():

@@ -5,17 +5,14 @@ so it tells which access is the first one outside, if any.
 """
 
 import itertools
-import linecache
 import math
-import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
+from grammar.indices import Text
+from kernel_text import module
 
 import warpsim as wp
-
-INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
-_numbers = itertools.count()
 
 
 class OutsideError(Exception):
@@ -83,7 +80,7 @@ class Program:
     shapes: dict
     tables: dict
     shift: int
-    inputs: dict = field(default_factory=dict)
+    inputs: dict
 
     def arrays(self):
         """Fresh contents of the arrays of numbers, by name."""
@@ -112,12 +109,7 @@ class Program:
         return found
 
     def kernel(self):
-        name = f"<random indices {next(_numbers)}>"
-        text = self.annotated(self.text)
-        linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
-        scope = {"wp": wp}
-        exec(compile(text, name, "exec"), scope)
-        return wp.kernel(scope["program"], module="unique")
+        return wp.kernel(module(self.annotated(self.text), {"wp": wp})["program"], module="unique")
 
     def annotated(self, text):
         """The text with types in its first line."""
@@ -128,107 +120,8 @@ class Program:
         return f"{stem}({', '.join(f'{n}: {t}' for n, t in types.items())}, shift: int):\n{rest}"
 
 
-class Author:
-    """Writes random programs. astray: whether indices may lie outside."""
-
-    def __init__(self, seed, astray):
-        self.random, self.astray = random.Random(seed), astray
-
-    def program(self):
-        r = self.random
-        ndim = r.choice((1, 1, 1, 2))
-        self.alone = r.random() < 0.4
-        self.dim = (1,) * ndim if self.alone else tuple(r.randint(1, 6) for _ in range(ndim))
-        self.threads = ["i", "j"][:ndim]
-        self.locals = list(self.threads)
-        self.shapes = {"x": (r.randint(1, 7),), "g": (r.randint(1, 5), r.randint(1, 5)), "h": (2, r.randint(1, 3), 2)}
-        self.shapes |= {"y": (r.randint(1, 6),), "z": (r.randint(1, 5),)}
-        self.tables = {f"t_{t}": self.table(t) for t in r.sample(INTEGERS, 3)}
-        self.lines = []
-        for _ in range(r.randint(2, 5)):
-            self.statement(1)
-        names = ", ".join([*self.shapes, *self.tables, "shift"])
-        head = [f"def program({names}):", f"    {', '.join(self.threads)} = wp.tid()"]
-        text = "\n".join([*head, *self.lines]) + "\n"
-        numbers = np.random.default_rng(r.randint(0, 10**6))
-        inputs = {name: numbers.uniform(0.5, 1.5, shape) for name, shape in self.shapes.items()}
-        return Program(text, self.dim, self.shapes, self.tables, r.randint(-5, 5), inputs)
-
-    def table(self, t):
-        r, low = self.random, 0 if t.startswith("u") else -4
-        found = [r.randint(low, 4) for _ in range(6)]
-        if self.astray and r.random() < 0.3:
-            info = np.iinfo(t)
-            found[r.randrange(6)] = r.choice((int(info.min), int(info.max)))
-        return np.array(found, t)
-
-    # ----- statements -------------------------------------------------------------------------
-
-    def statement(self, depth):
-        r, pad = self.random, "    " * depth
-        kind = r.random()
-        if kind < 0.15 and depth < 3:
-            self.lines.append(f"{pad}if {self.condition()}:")
-            self.statement(depth + 1)
-        elif kind < 0.35 and depth < 3:
-            k = f"k{len(self.lines)}"
-            self.lines.append(f"{pad}for {k} in range({self.bound()}, {self.bound()}):")
-            self.locals.append(k)
-            self.statement(depth + 1)
-            self.locals.remove(k)
-        elif self.alone and kind < 0.65:
-            self.lines.append(f"{pad}z[{self.index('z', 0)}] = wp.sin({self.read('z')}) + {self.read()}")
-        else:
-            self.lines.append(f"{pad}wp.atomic_add(y, {self.index('y', 0)}, {self.read()} * {self.read()})")
-
-    def condition(self):
-        e = self.expression(1)
-        return self.random.choice((f"{e} > 0", f"{e} >= 0 and {self.expression(1)} < 4", f"not ({e} < 0)", f"{e} != 0"))
-
-    def bound(self):
-        return self.random.choice(("-2", "0", "1", "2", "3", "shift", self.loaded("int32")))
-
-    def read(self, name=""):
-        name = name or self.random.choice(("x", "g", "h", *(["z"] if self.alone else [])))
-        indices = [self.index(name, axis) for axis in range(len(self.shapes[name]))]
-        if len(indices) > 1 and self.random.random() < 0.3:
-            return name + "".join(f"[{i}]" for i in indices)
-        return f"{name}[{', '.join(indices)}]"
-
-    # ----- indices ----------------------------------------------------------------------------
-
-    def index(self, name, axis):
-        """An index; without `astray` one of those that lie in range, whatever its expression gives."""
-        r, n = self.random, self.shapes[name][axis]
-        if r.random() < 0.2:
-            found = self.loaded(r.choice(list(self.tables))[2:])
-            return found if self.astray else str(r.randint(-n, n - 1))
-        e = self.expression(2)
-        if self.astray and r.random() < 0.3:
-            return e
-        return r.choice((
-            f"wp.mod({e}, {n})", f"wp.clamp({e}, {-n}, {n - 1})", f"(({e}) & 7) % {n}",
-            f"wp.min(wp.max({e}, 0), {n - 1})",
-        ))  # fmt: skip
-
-    def loaded(self, t):
-        name = f"t_{t}"
-        if name not in self.tables:
-            return str(self.random.randint(-1, 3))
-        return f"{name}[{self.random.choice(('0', '1', '2', '-1', '5', *(f'{i} % 6' for i in self.threads)))}]"
-
-    def expression(self, depth):
-        """A number of 32 bits."""
-        r = self.random
-        if not depth or r.random() < 0.3:
-            return r.choice((*self.locals, *self.locals, "shift", str(r.randint(-3, 3)), "x.shape[0]", self.narrow()))
-        a, b = self.expression(depth - 1), self.expression(depth - 1)
-        return r.choice((
-            f"({a} + {b})", f"({a} - {b})", f"({a} - 1)", f"({a} * {r.randint(-2, 3)})", f"(-{a})", f"wp.max({a}, {b})",
-            f"wp.min({a}, {b})", f"({a} & {r.randint(0, 7)})",
-        ))  # fmt: skip
-
-    def narrow(self):
-        """An element of a table as a number of 32 bits."""
-        name = self.random.choice(list(self.tables))
-        return f"wp.int32({name}[{self.random.choice(self.threads)} % 6])" if self.tables[name].itemsize < 4 else "1"
+def program(seed, astray):
+    """The program of this number. astray: whether indices may lie outside."""
+    text, numbers = Text(seed, astray), np.random.default_rng(seed)
+    inputs = {name: numbers.uniform(0.5, 1.5, shape) for name, shape in text.shapes.items()}
+    return Program(text.text, text.dim, text.shapes, text.tables, text.shift, inputs)

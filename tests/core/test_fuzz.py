@@ -1,6 +1,6 @@
 """Random kernels mean the same everywhere: in Python, on the interpreter, after every pass, and as machine code.
 
-Every example is one text (see `random_kernels`), run four ways: as plain Python on the host forms of the op rows,
+Every example is one text (see `grammar.bits`), run four ways: as plain Python on the host forms of the op rows,
 on the interpreter before and after the passes, and as machine code with and without bounds checks. Memory must be equal
 to the bit; only a NaN may differ from another NaN.
 
@@ -16,10 +16,10 @@ import numpy as np
 import plain_python
 import pytest
 import samples
-from fuzz_runs import TYPES, assert_same, inputs, module, on_device
+from fuzz_runs import TYPES, assert_same, inputs, on_device
+from grammar.bits import SIZE, texts
 from hypothesis import HealthCheck, given, note, seed, settings
-from random_kernels import texts
-from random_typed_expressions import SIZE
+from kernel_text import module
 
 import warpsim as wp
 from warpsim.core.frontend.function import kernel_function
@@ -54,7 +54,7 @@ def before_passes(kernel, struct):
 
 
 def check(text):
-    found = module(text)
+    found = module(text, {"wp": wp})
     kernel, struct = found["k"], found["S"]
     want = by_python(text, struct)
     assert_same(want, before_passes(kernel, struct), "before the passes")

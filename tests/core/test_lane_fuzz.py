@@ -11,10 +11,10 @@ from __future__ import annotations
 import os
 
 import pytest
-from fuzz_runs import TYPES, assert_same, inputs, module, on_device
+from fuzz_runs import TYPES, assert_same, inputs, on_device
+from grammar.bits import SIZE, texts
 from hypothesis import HealthCheck, given, note, settings
-from random_kernels import texts
-from random_typed_expressions import SIZE
+from kernel_text import module
 
 import warpsim as wp
 from warpsim.core.emit.cpu.cpu import CpuTarget
@@ -58,7 +58,7 @@ def gradients(kernel, struct):
 
 def results(text, lanes):
     """What a text does to memory and to gradients, with or without lanes."""
-    found = module(text)
+    found = module(text, {"wp": wp})
     wp.config.lanes = lanes
     return on_device(found["k"], found["S"], None), gradients(found["k"], found["S"])
 

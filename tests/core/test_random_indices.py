@@ -13,7 +13,7 @@ import re
 
 import numpy as np
 import pytest
-from index_programs import Author
+from index_programs import program as random_program
 
 import warpsim as wp
 from warpsim.config import config
@@ -42,7 +42,7 @@ def run(program, kernel, device):
 @pytest.mark.parametrize("part", range(4))
 def test_indices_in_range(part):
     for seed in range(part, COUNT, 4):
-        program = Author(seed, astray=False).program()
+        program = random_program(seed, astray=False)
         kernel, want = program.kernel(), program.arrays()
         program.twin(want)
         for device in ("cpu", "interp"):
@@ -58,7 +58,7 @@ def test_indices_in_range(part):
 def test_indices_anywhere(part):
     outside = 0
     for seed in range(10**6 + part, 10**6 + COUNT, 4):
-        program = Author(seed, astray=True).program()
+        program = random_program(seed, astray=True)
         kernel, failures = program.kernel(), program.failures()
         outside += bool(failures)
         config.verify = True
@@ -101,7 +101,7 @@ def slopes_by_differences(program, weights, step=1e-6):
 def test_gradients(part):
     right, refused = 0, 0
     for seed in range(part, COUNT, 4):
-        program = Author(seed, astray=False).program()
+        program = random_program(seed, astray=False)
         kernel, numbers = program.kernel(), np.random.default_rng(seed)
         weights = {name: numbers.uniform(0.5, 1.5, shape) for name, shape in program.shapes.items()}
         want = slopes_by_differences(program, weights)

@@ -2,8 +2,8 @@
 
 What a test makes (a kernel, its adjoint, a recording, a tangent) is compiled by NVVM and assembled by nvJitLink, by
 `cuda.machine_codes` as for a launch: every kernel of the library and the examples, and one in `ONE_IN` of the kernels
-that only tests have and of derived forms, for one compute capability of `ARCHS`, which the program itself decides. With
-`pytest --nightly` it is everything, for every capability.
+that only tests have and of derived forms (of large ones more rarely), for one compute capability of `ARCHS`, which the
+program itself decides. With `pytest --nightly` it is everything, for every capability.
 That happens when the test is over; a refusal is an error of the test, with the kernel's name and the compiler's words.
 Equal programs are assembled once in a run: workers of pytest-xdist share a folder with one file for each.
 
@@ -36,6 +36,7 @@ from warpsim.core.emit import build as builder
 from warpsim.core.emit.cuda import tools
 from warpsim.core.emit.program import Program, cache_key
 from warpsim.core.emit.target import Options
+from warpsim.core.ir.nodes import count
 from warpsim.core.types.arrays import ArrayType
 
 ARCHS = ((9, 0), (12, 0))
@@ -43,6 +44,8 @@ ARCHS = ((9, 0), (12, 0))
 CHOICES = ("auto", "off", "required")
 TESTS = Path(__file__).resolve().parents[1]
 ONE_IN = 3  # of the kernels that tests write for themselves, and of derived forms; all take ten minutes of a core
+LARGE = 2000
+"""Nodes of a program from which it is in the sample more rarely: one of n times as many in n times as many."""
 
 
 def configure(config: pytest.Config) -> None:
@@ -147,7 +150,8 @@ class Assembly:
     def assemble(self, program: Program, options: Options, test: str) -> str:
         """Machine code of a program that no one has assembled; returns why there is none, else nothing."""
         key = cache_key(program, options, "CUDA")
-        if not (self.nightly or self.one_in > 1 or self.is_kernel_of_users(program) or samples.belongs(key, ONE_IN)):
+        always = self.nightly or self.one_in > 1 or self.is_kernel_of_users(program)
+        if not (always or samples.belongs(key, share(program))):
             return ""
         claim = self.folder / key
         try:
@@ -172,6 +176,11 @@ class Assembly:
         """Whether a program is a kernel of the library or an example, not one of a test or derived."""
         place = program.fn.location
         return program.fn not in self.derived and (place is None or TESTS not in Path(place.file).parents)
+
+
+def share(program: Program) -> int:
+    """Of how many programs like this one, of a test or derived, one is assembled."""
+    return ONE_IN * max(1, count(program.fn.body) // LARGE)
 
 
 def usual_options(program: Program) -> Options:

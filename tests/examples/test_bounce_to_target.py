@@ -1,31 +1,11 @@
 """The bounce example: flights against a plain reference, the gradient, the hit, its files, and refusals."""
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from matplotlib.image import imread
 from pxr import Usd, UsdGeom
 
-ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(scope="module")
-def example():
-    """The example as a module, loaded by its file as any user's script is."""
-    spec = importlib.util.spec_from_file_location("bounce_to_target", ROOT / "examples" / "bounce_to_target.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["bounce_to_target"] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules["bounce_to_target"]
-
-
-def run(example, folder, *options):
-    files = ["--output", str(folder / "out.usdc"), "--picture", str(folder / "out.png")]
-    return example.main([*files, "--device", str(example.wp.get_device()), *map(str, options)])
+EXAMPLE = "bounce_to_target"
 
 
 def reference(example, velocity, seconds):
@@ -73,8 +53,8 @@ def test_the_gradient_is_that_of_the_exact_flight(example, velocity):
     np.testing.assert_allclose(throw.v[0].grad.numpy()[0], expected, rtol=2e-3, atol=1e-3)
 
 
-def test_the_default_throw_hits(example, tmp_path):
-    result = run(example, tmp_path, "--fps", 20)
+def test_the_default_throw_hits(run, example, tmp_path):
+    result = run("--fps", 20)
     example.check(result)
     assert result.distance[0] > 1.0 and len(result.paths) == len(result.distance) > 5
     end = reference(example, result.velocity.astype(float), example.SECONDS)
@@ -106,7 +86,7 @@ def test_the_check_catches(example, field, value, message):
         example.check(example.Result(**{**good, field: value}))
 
 
-def test_refusals(example, tmp_path, capsys):
+def test_refusals(run, tmp_path, capsys):
     with pytest.raises(SystemExit):
-        run(example, tmp_path, "--steps", 0)
+        run("--steps", 0)
     assert "is not above 0" in capsys.readouterr().err and list(tmp_path.iterdir()) == []

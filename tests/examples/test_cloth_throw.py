@@ -1,24 +1,10 @@
 """The thrown cloth: L-BFGS finds the throw of a stone, and the files hold the last flight."""
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from pxr import Usd, UsdGeom
 
-ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(scope="module")
-def example():
-    spec = importlib.util.spec_from_file_location("cloth_throw", ROOT / "examples" / "cloth_throw.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["cloth_throw"] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules["cloth_throw"]
+EXAMPLE = "cloth_throw"
 
 
 def test_the_throw_is_that_of_a_stone(example, tmp_path):

@@ -1,45 +1,25 @@
 """The grains example: a collapse, its files, and refusals; tests of its solver stand with the solver."""
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from matplotlib.image import imread
 from pxr import Usd, UsdGeom
 
-ROOT = Path(__file__).resolve().parents[2]
+EXAMPLE = "dem_grains"
 
 
-@pytest.fixture(scope="module")
-def example():
-    """The example as a module, loaded by its file as any user's script is."""
-    spec = importlib.util.spec_from_file_location("dem_grains", ROOT / "examples" / "dem_grains.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["dem_grains"] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules["dem_grains"]
-
-
-def run(example, folder, *options):
-    files = ["--output", str(folder / "grains.usdc"), "--picture", str(folder / "grains.png")]
-    return example.main([*files, "--device", str(example.wp.get_device()), *map(str, options)])
-
-
-def test_a_small_column_collapses(example, tmp_path):
-    result = run(example, tmp_path, "--grains", 1000, "--seconds", 0.5)
+def test_a_small_column_collapses(run, example, tmp_path):
+    result = run("--grains", 1000, "--seconds", 0.5)
     example.check(result)
     assert result.rows[-1, 1] < 0.5 * result.rows[0, 1], "it came down"
-    stage = Usd.Stage.Open(str(tmp_path / "grains.usdc"))
+    stage = Usd.Stage.Open(str(tmp_path / "out.usdc"))
     grains = UsdGeom.PointInstancer.Get(stage, "/World/grains")
     assert grains.GetPositionsAttr().GetTimeSamples() == list(range(13))
     np.testing.assert_allclose(np.array(grains.GetPositionsAttr().Get(12)), result.points)
     np.testing.assert_allclose(np.array(grains.GetScalesAttr().Get(12))[:, 0], result.radii, rtol=1e-6)
     turned = np.array([o.real for o in grains.GetOrientationsAttr().Get(12)], float)
     assert (np.abs(turned) < 0.99).mean() > 0.3, "grains have turned"
-    picture = imread(tmp_path / "grains.png")[..., :3]
+    picture = imread(tmp_path / "out.png")[..., :3]
     assert (np.ptp(picture, axis=-1) > 0.2).mean() > 0.05, "grains have colors"
 
 
@@ -86,7 +66,7 @@ def test_the_check_catches(example, change, message):
         example.check(example.Result(**{**good, **change}))
 
 
-def test_refusals(example, tmp_path, capsys):
+def test_refusals(run, tmp_path, capsys):
     with pytest.raises(SystemExit):
-        run(example, tmp_path, "--grains", 0)
+        run("--grains", 0)
     assert "is not above 0" in capsys.readouterr().err and list(tmp_path.iterdir()) == []

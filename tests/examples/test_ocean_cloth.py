@@ -1,26 +1,11 @@
 """The example of cloth on the sea: it lies on the water, its files, what the check catches, and refusals."""
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from matplotlib.image import imread
 from pxr import Usd, UsdGeom
 
-ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(scope="module")
-def example():
-    """The example as a module, loaded by its file as any user's script is."""
-    spec = importlib.util.spec_from_file_location("ocean_cloth", ROOT / "examples" / "ocean_cloth.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["ocean_cloth"] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules["ocean_cloth"]
+EXAMPLE = "ocean_cloth"
 
 
 def run(example, folder, *options):

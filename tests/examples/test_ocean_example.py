@@ -1,37 +1,17 @@
 """The ocean example: its loop, its files, what the check catches, and refusals."""
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from matplotlib.image import imread
 from pxr import Usd, UsdGeom
 
-ROOT = Path(__file__).resolve().parents[2]
+EXAMPLE = "ocean"
 
 
-@pytest.fixture(scope="module")
-def example():
-    """The example as a module, loaded by its file as any user's script is."""
-    spec = importlib.util.spec_from_file_location("ocean_example", ROOT / "examples" / "ocean.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["ocean_example"] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules["ocean_example"]
-
-
-def run(example, folder, *options):
-    files = ["--output", str(folder / "sea.usdc"), "--picture", str(folder / "sea.png")]
-    return example.main([*files, "--device", str(example.wp.get_device()), *map(str, options)])
-
-
-def test_a_loop_with_foam(example, tmp_path):
-    result = run(example, tmp_path, "--cells", 64, "--seconds", 6, "--fps", 4, "--maps", tmp_path / "sea.npy")
+def test_a_loop_with_foam(run, example, tmp_path):
+    result = run("--cells", 64, "--seconds", 6, "--fps", 4, "--maps", tmp_path / "sea.npy")
     example.check(result)
-    stage = Usd.Stage.Open(str(tmp_path / "sea.usdc"))
+    stage = Usd.Stage.Open(str(tmp_path / "out.usdc"))
     sea = UsdGeom.Mesh.Get(stage, "/World/sea")
     assert sea.GetPointsAttr().GetTimeSamples() == list(range(24)) and UsdGeom.GetStageUpAxis(stage) == "Z"
     assert np.array(sea.GetNormalsAttr().Get(5))[:, 2].min() > 0.0
@@ -41,7 +21,7 @@ def test_a_loop_with_foam(example, tmp_path):
     step = np.array(sea.GetPointsAttr().Get(8)) - points
     assert np.corrcoef(step.ravel(), velocities.ravel())[0, 1] > 0.95
     assert np.load(tmp_path / "sea.npy").shape == (64, 64, 4)
-    picture = imread(tmp_path / "sea.png")
+    picture = imread(tmp_path / "out.png")
     sky, water = picture[:120, :, :3], picture[250:, :, :3]
     assert sky.mean() > water.mean() and water.std() > 0.05 and (water[..., 2] > water[..., 0]).mean() > 0.6
 
@@ -57,7 +37,7 @@ def test_the_check_catches(example, field, value, message):
         example.check(example.Result(**{**good, field: value}))
 
 
-def test_refusals(example, tmp_path, capsys):
+def test_refusals(run, tmp_path, capsys):
     with pytest.raises(SystemExit):
-        run(example, tmp_path, "--wind", 0)
+        run("--wind", 0)
     assert "is not above 0" in capsys.readouterr().err and list(tmp_path.iterdir()) == []

@@ -1,25 +1,10 @@
 """The inverse ocean example: what it finds, its picture, what the check catches, and refusals."""
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from matplotlib.image import imread
 
-ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(scope="module")
-def example():
-    """The example as a module, loaded by its file as any user's script is."""
-    spec = importlib.util.spec_from_file_location("ocean_inverse", ROOT / "examples" / "ocean_inverse.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["ocean_inverse"] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules["ocean_inverse"]
+EXAMPLE = "ocean_inverse"
 
 
 def test_wind_and_waves_are_found(example, tmp_path):

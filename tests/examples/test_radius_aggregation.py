@@ -1,25 +1,10 @@
 """The aggregation example: values and slopes against all pairs in float64, its picture, and refusals."""
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from matplotlib.image import imread
 
-ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(scope="module")
-def example():
-    """The example as a module, loaded by its file as any user's script is."""
-    spec = importlib.util.spec_from_file_location("radius_aggregation", ROOT / "examples" / "radius_aggregation.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["radius_aggregation"] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules["radius_aggregation"]
+EXAMPLE = "radius_aggregation"
 
 
 def run(example, folder, *options):

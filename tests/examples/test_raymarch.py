@@ -1,7 +1,5 @@
 """The ray marching example: depths and normals against formulas, its files, volumes of other tools, refusals."""
 
-import importlib.util
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,20 +8,10 @@ from matplotlib.image import imread
 
 from warpsim.errors import VolumeFormatError
 
+EXAMPLE = "raymarch"
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT.parent / "shared" / "data"
 CENTER, RADIUS, VOXEL = np.array([2.0, 3.0, -1.0]), 0.8, 0.04
-
-
-@pytest.fixture(scope="module")
-def example():
-    """The example as a module, loaded by its file as any user's script is."""
-    spec = importlib.util.spec_from_file_location("raymarch", ROOT / "examples" / "raymarch.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["raymarch"] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules["raymarch"]
 
 
 def run(example, folder, *options):

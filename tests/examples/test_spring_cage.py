@@ -1,31 +1,11 @@
 """The spring cage example: swings against plain NumPy, the gradient, the end, its files, and refusals."""
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from matplotlib.image import imread
 from pxr import Usd, UsdGeom
 
-ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(scope="module")
-def example():
-    """The example as a module, loaded by its file as any user's script is."""
-    spec = importlib.util.spec_from_file_location("spring_cage", ROOT / "examples" / "spring_cage.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["spring_cage"] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules["spring_cage"]
-
-
-def run(example, folder, *options):
-    files = ["--output", str(folder / "out.usdc"), "--picture", str(folder / "out.png")]
-    return example.main([*files, "--device", str(example.wp.get_device()), *map(str, options)])
+EXAMPLE = "spring_cage"
 
 
 def reference(example, anchors, rest, steps):
@@ -75,8 +55,8 @@ def test_the_gradient_agrees_with_finite_differences(example, swing):
     np.testing.assert_allclose(cage.rest.grad.numpy(), expected, rtol=1e-3, atol=1e-5)
 
 
-def test_the_mass_comes_to_rest_at_the_target(example, tmp_path):
-    result = run(example, tmp_path, "--steps", 160, "--fps", 10)
+def test_the_mass_comes_to_rest_at_the_target(run, example, tmp_path):
+    result = run("--steps", 160, "--fps", 10)
     example.check(result)
     assert result.loss[-1] < 1e-4 * result.loss[0] and len(result.loss) == 201
     assert np.linalg.norm(result.first[-1] - example.TARGET) > 0.3
@@ -107,7 +87,7 @@ def test_the_check_catches(example, field, value, message):
         example.check(example.Result(**{**good, field: value}))
 
 
-def test_refusals(example, tmp_path, capsys):
+def test_refusals(run, tmp_path, capsys):
     with pytest.raises(SystemExit):
-        run(example, tmp_path, "--rate", -1)
+        run("--rate", -1)
     assert "is not above 0" in capsys.readouterr().err and list(tmp_path.iterdir()) == []

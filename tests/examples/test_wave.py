@@ -1,44 +1,24 @@
 """The wave example: conserved quantities, wave speed, an exact mode, its files, and refusals."""
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from matplotlib.image import imread
 from pxr import Usd, UsdGeom
 
-ROOT = Path(__file__).resolve().parents[2]
+EXAMPLE = "wave"
 
 
-@pytest.fixture(scope="module")
-def example():
-    """The example as a module, loaded by its file as any user's script is."""
-    spec = importlib.util.spec_from_file_location("wave", ROOT / "examples" / "wave.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["wave"] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules["wave"]
-
-
-def run(example, folder, *options):
-    files = ["--output", str(folder / "wave.usdc"), "--picture", str(folder / "wave.png")]
-    return example.main([*files, "--device", str(example.wp.get_device()), *map(str, options)])
-
-
-def test_a_second_of_rings(example, tmp_path):
-    result = run(example, tmp_path, "--seconds", 1.0)
+def test_a_second_of_rings(run, example, tmp_path):
+    result = run("--seconds", 1.0)
     example.check(result)
-    stage = Usd.Stage.Open(str(tmp_path / "wave.usdc"))
+    stage = Usd.Stage.Open(str(tmp_path / "out.usdc"))
     water = UsdGeom.Mesh.Get(stage, "/World/water")
     assert water.GetPointsAttr().GetTimeSamples() == list(range(31))
     assert stage.GetEndTimeCode() == 30.0 and len(result.time) == 31
     first = np.array(water.GetPointsAttr().Get(0))
     assert abs(first[:, 1].max() - example.DEPTH - example.HEIGHT) < 0.01
     assert np.array(water.GetNormalsAttr().Get(0))[:, 1].min() > 0.0
-    picture = imread(tmp_path / "wave.png")
+    picture = imread(tmp_path / "out.png")
     assert (picture[..., 2] > 1.2 * picture[..., 0]).mean() > 0.05
 
 
@@ -104,8 +84,8 @@ def test_the_check_catches(example, field, value, message):
     ("options", "message"),
     [(("--steps", 1), "unstable: c dt / dx = 1.20"), (("--cells", 1), "is not above 1")],
 )
-def test_refusals(example, tmp_path, capsys, options, message):
+def test_refusals(run, tmp_path, capsys, options, message):
     with pytest.raises(SystemExit):
-        run(example, tmp_path, *options)
+        run(*options)
     assert message in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []

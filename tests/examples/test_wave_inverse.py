@@ -1,31 +1,11 @@
 """The inverse wave example: rollouts and gradients against NumPy, the picture it makes, its files, and refusals."""
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from matplotlib.image import imread
 from pxr import Usd, UsdGeom
 
-ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(scope="module")
-def example():
-    """The example as a module, loaded by its file as any user's script is."""
-    spec = importlib.util.spec_from_file_location("wave_inverse", ROOT / "examples" / "wave_inverse.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["wave_inverse"] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules["wave_inverse"]
-
-
-def run(example, folder, *options):
-    files = ["--output", str(folder / "out.usdc"), "--picture", str(folder / "out.png")]
-    return example.main([*files, "--device", str(example.wp.get_device()), *map(str, options)])
+EXAMPLE = "wave_inverse"
 
 
 def laplacian(u):
@@ -73,8 +53,8 @@ def test_the_picture_is_a_ring_with_a_star(example):
     np.testing.assert_allclose(picture, picture[:, ::-1], atol=1e-6)
 
 
-def test_water_becomes_the_picture(example, tmp_path):
-    result = run(example, tmp_path, "--cells", 64, "--steps", 60, "--iterations", 60, "--fps", 5)
+def test_water_becomes_the_picture(run, example, tmp_path):
+    result = run("--cells", 64, "--steps", 60, "--iterations", 60, "--fps", 5)
     example.check(result)
     again = rollout(result.found.astype(float), 60, 0.25)
     assert np.linalg.norm(again - example.target(64)) < 0.05 * np.linalg.norm(example.target(64))
@@ -106,8 +86,8 @@ def test_the_check_catches(example, field, value, message):
 
 
 @pytest.mark.parametrize("options", [("--cells", 1), ("--cfl", 0.8), ("--cfl", 0), ("--steps", 0)])
-def test_refusals(example, tmp_path, capsys, options):
+def test_refusals(run, tmp_path, capsys, options):
     with pytest.raises(SystemExit):
-        run(example, tmp_path, *options)
+        run(*options)
     assert f"argument {options[0]}: {options[1]} is not above" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []

@@ -7,32 +7,36 @@ rounds of a loop. So the gradient of `z` says what the adjoint saw: 1 where its 
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
-from program_runs import module
+from grammar.writer import Writer, seeded
+from kernel_text import module
 
 import warpsim as wp
 
 NAMES = {"f16": wp.float16, "f32": wp.float32, "f64": wp.float64}
-UNARY = (
-    "wp.sin({})", "wp.cos({})", "wp.exp(-wp.abs({}))", "wp.log(wp.abs({}) + T(0.5))", "wp.tanh({})", "wp.atan({})",
-    "wp.sqrt(wp.abs({}))", "wp.tan(wp.sin({}))", "wp.erf({})", "wp.cbrt({})", "({}) ** T(2.0)",
-    "wp.abs({}) ** T(0.5)", "wp.pow(wp.abs({}) + T(0.1), T(1.7))", "wp.sinh(wp.sin({}))", "wp.acos(wp.sin({}))",
-    "wp.length(wp.types.vector(length=3, dtype=T)({}, T(0.3), T(-0.2)))",
-)  # fmt: skip
-BINARY = (
-    "({} + {})", "({} - {})", "({} * {})", "({} / (wp.abs({}) + T(0.25)))", "wp.min({}, {})", "wp.atan2({}, {})",
-    "wp.lerp({}, {}, T(0.3))", "wp.mod({}, wp.abs({}) + T(0.5))", "(wp.abs({}) + T(0.1)) ** ({})",
-)  # fmt: skip
-LEAVES = ("a", "b", "T(0.7)", "T(-1.3)", "a", "b")
 
 
-def expression(rng, depth):
-    """A random expression of `a` and `b` as text."""
-    if depth == 0 or rng.random() < 0.1:
-        return str(rng.choice(LEAVES))
-    if rng.random() < 0.5:
-        return str(rng.choice(UNARY)).format(expression(rng, depth - 1))
-    return str(rng.choice(BINARY)).format(expression(rng, depth - 1), expression(rng, depth - 1))
+class Expressions(Writer):
+    """Expressions of numbers `a` and `b` of type T."""
+
+    FORMS: ClassVar = {"f": (
+        "wp.sin({f})", "wp.cos({f})", "wp.exp(-wp.abs({f}))", "wp.log(wp.abs({f}) + T(0.5))", "wp.tanh({f})",
+        "wp.atan({f})", "wp.sqrt(wp.abs({f}))", "wp.tan(wp.sin({f}))", "wp.erf({f})", "wp.cbrt({f})", "{f} ** T(2.0)",
+        "wp.abs({f}) ** T(0.5)", "wp.pow(wp.abs({f}) + T(0.1), T(1.7))", "wp.sinh(wp.sin({f}))",
+        "wp.acos(wp.sin({f}))", "wp.length(wp.types.vector(length=3, dtype=T)({f}, T(0.3), T(-0.2)))",
+        *("{f} {:+ - *} {f}", "{f} / (wp.abs({f}) + T(0.25))", "wp.min({f}, {f})", "wp.atan2({f}, {f})") * 2,
+        "wp.lerp({f}, {f}, T(0.3))", "wp.mod({f}, wp.abs({f}) + T(0.5))", "(wp.abs({f}) + T(0.1)) ** ({f})",
+    )}  # fmt: skip
+
+    def leaf(self, t):
+        return self.pick("a", "b", "T(0.7)", "T(-1.3)", "a", "b")
+
+
+def expressions(seed, count=5, depth=4):
+    writer = Expressions(seeded(seed))
+    return [writer.expr("f", depth) for _ in range(count)]
 
 
 _PARAMETERS = """
@@ -74,7 +78,7 @@ BY = {
 def kernel(expressions, by, t, fast):
     """The kernel that computes some expressions, and decides as `by` says."""
     lines = [_PARAMETERS.format(fast=fast), *(BY[by].format(k=k, v=v) for k, v in enumerate(expressions))]
-    return module(f"T = wp.{NAMES[t].__name__}\n\n" + "".join(lines))["same"]
+    return module("".join(lines), {"wp": wp, "T": NAMES[t]})["same"]
 
 
 def disagreements(made, count, n, t, low=-2.0, high=2.0, seed=0):

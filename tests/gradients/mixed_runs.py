@@ -1,4 +1,4 @@
-"""Runs a random simulation (`mixed_programs`) by warpsim on a tape, and by the Python twin."""
+"""Runs a random simulation (`grammar.mixed`) by warpsim on a tape, and by the Python twin."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import twin
+from grammar.mixed import FLOATS, MEMORIES, SLOTS, VOCABULARY
 from kernel_text import module
-from mixed_programs import FLOATS, MEMORIES, SLOTS, VOCABULARY
 
 import warpsim as wp
 
@@ -34,10 +34,16 @@ WARPSIM = module(VOCABULARY, {"wp": wp})
 TWIN = module(VOCABULARY, {"wp": twin.LANGUAGE})
 
 
+@lru_cache(maxsize=4)
+def compiled(text, by_twin):
+    """The kernels of a program, the same ones when it runs again."""
+    return module(text, TWIN if by_twin else WARPSIM)
+
+
 def start(program):
     """First contents of all memories, and the integers that kernels use as indices: a permutation."""
     rng = np.random.default_rng(program.seed)
-    n = program.threads
+    n = program.elements
     shapes = {"G": (n, 3), "V": (n, 3), "P": (4,)}
     contents = {name: rng.uniform(-1.2, 1.2, shapes.get(name, (2 * n + 1,))) for name in MEMORIES}
     return contents, rng.permutation(n).astype(np.int32)
@@ -53,7 +59,7 @@ class Run:
     """The steps of a program on memories of one kind; subclasses say what an operation is."""
 
     def __init__(self, program, contents, numbers):
-        self.program, self.n = program, program.threads
+        self.program, self.n = program, program.elements
         self.numbers = numbers
 
     def view(self, view):
@@ -70,7 +76,7 @@ class Run:
         getattr(self, f"do_{step.kind}")(step)
 
     def do_launch(self, step):
-        self.launch(self.kernels[step.kernel], self.n, self.arguments(step))
+        self.launch(self.kernels[step.kernel], self.program.threads, self.arguments(step))
 
     def finish(self):
         """Everything that the steps left behind, each memory with a weight of its own."""
@@ -86,7 +92,7 @@ class Run:
 class RealRun(Run):
     def __init__(self, program, contents, numbers):
         super().__init__(program, contents, numbers)
-        self.kernels = module(program.text, WARPSIM)
+        self.kernels = compiled(program.text, False)
         dtypes = {"V": wp.vec3d}
         self.memories = {
             name: wp.array(x, dtype=dtypes.get(name, wp.float64), requires_grad=program.graded[name])
@@ -144,7 +150,7 @@ class RealRun(Run):
             return lambda: wp.capture_launch(capture.graph)
         inner = step.steps[0]
         args = self.arguments(inner)
-        command = wp.launch(self.kernels[inner.kernel], dim=self.n, inputs=args, record_cmd=True)
+        command = wp.launch(self.kernels[inner.kernel], dim=self.program.threads, inputs=args, record_cmd=True)
         return command.launch
 
     def prepare_outside(self):
@@ -248,7 +254,7 @@ class TwinRun(Run):
         super().__init__(program, contents, numbers)
         tracks = tracks or program.graded
         twin.Thread.doubt = False
-        self.kernels = module(program.text, TWIN)
+        self.kernels = compiled(program.text, True)
         self.memories = {
             name: twin.memory_of(x, tracks[name], 3 if name == "V" else 0) for name, x in contents.items()
         }

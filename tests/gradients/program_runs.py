@@ -6,12 +6,10 @@ program cost no more than a few launches.
 
 from __future__ import annotations
 
-import itertools
-import linecache
-
 import numpy as np
+from grammar.smooth import NUMBER_ARRAYS, PLACES
+from kernel_text import module
 from program_vocabulary import S
-from random_programs import NUMBER_ARRAYS, PLACES
 
 import warpsim as wp
 
@@ -25,16 +23,10 @@ FIELDS = (
 )  # fmt: skip
 SIZES = [THREADS * int(np.prod(shape)) for _, shape in FIELDS]
 NUMBERS = sum(SIZES)
-_serial = itertools.count()
 
 
-def module(text):
-    """The globals of a text that Python compiled, with its source where `inspect` finds it."""
-    name = f"<gradients {next(_serial)}>"
-    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
-    found = {"wp": wp, "__name__": name}
-    exec(compile(text, name, "exec", dont_inherit=True), found)
-    return found
+def kernels_of(program):
+    return module(program.text, {"wp": wp})
 
 
 @wp.kernel

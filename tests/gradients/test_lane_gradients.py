@@ -15,8 +15,8 @@ from contextlib import contextmanager
 import numpy as np
 import program_runs
 import pytest
+from grammar.smooth import programs
 from hypothesis import HealthCheck, Phase, given, seed, settings
-from random_programs import programs
 
 import warpsim as wp
 from warpsim.core.emit.cpu.lanes import Lanes
@@ -52,7 +52,7 @@ def limits(lanes, *numbers):
 
 def gradients(program):
     """The gradients of the losses of all replicas, which start from different numbers."""
-    kernels = program_runs.module(program.text)
+    kernels = program_runs.kernels_of(program)
     rows = program_runs.start() + np.random.default_rng(5).uniform(-0.2, 0.2, (REPLICAS, program_runs.NUMBERS))
     arrays = program_runs.memory(rows, requires_grad=True)
     with wp.Tape() as tape:

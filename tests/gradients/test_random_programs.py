@@ -1,6 +1,6 @@
 """Random programs: the gradient of a tape is that of central differences in float64, or it is refused.
 
-Every program (see `random_programs`) runs once on a tape and once on perturbed replicas of its memory.
+Every program (see `grammar.smooth`) runs once on a tape and once on perturbed replicas of its memory.
 Programs on which differences of several step sizes do not agree, for they have a kink or grow too fast,
 are set aside and counted; so are those that are refused. Both counts have a bound.
 
@@ -17,8 +17,8 @@ import numpy as np
 import program_runs
 import pytest
 import samples
+from grammar.smooth import programs
 from hypothesis import HealthCheck, Phase, given, seed, settings
-from random_programs import programs
 
 import warpsim as wp
 from warpsim.errors import NotDifferentiableError
@@ -38,7 +38,7 @@ def _switches():
 
 def outcome(program, device=None):
     """What became of a program: right, refused, rough. A wrong gradient raises."""
-    kernels = program_runs.module(program.text)
+    kernels = program_runs.kernels_of(program)
     numbers = program_runs.start()
     value, measured, doubt = program_runs.by_differences(kernels, program, numbers)
     scale = max(1.0, float(np.abs(measured).max()))

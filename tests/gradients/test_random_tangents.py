@@ -16,8 +16,8 @@ import numpy as np
 import program_runs
 import pytest
 import samples
+from grammar.smooth import programs
 from hypothesis import HealthCheck, Phase, given, seed, settings
-from random_programs import programs
 
 import warpsim as wp
 from warpsim.autograd.forward import hvp, jvp
@@ -73,7 +73,7 @@ def flat(found):
 
 def outcome(program, device):
     """What became of a program: right, refused, rough. A wrong derivative raises."""
-    kernels, numbers = program_runs.module(program.text), program_runs.start()
+    kernels, numbers = program_runs.kernels_of(program), program_runs.start()
     u, v = np.random.default_rng(5).uniform(-1, 1, (2, len(numbers)))
     with wp.ScopedDevice(device):
         try:

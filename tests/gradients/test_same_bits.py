@@ -6,7 +6,7 @@ covers in one step, in its rest, or in both; with fast mathematics too.
 
 import numpy as np
 import pytest
-from bit_kernels import disagreements, expression, kernel, largest
+from bit_kernels import disagreements, expressions, kernel, largest
 
 import warpsim as wp
 from warpsim.core.ops.registry import TABLE
@@ -51,11 +51,6 @@ COMPOUNDS = [
 ]
 
 
-def expressions(t, seed, count=5, depth=4):
-    rng = np.random.default_rng(seed)
-    return [expression(rng, depth) for _ in range(count)]
-
-
 def test_every_row_from_floats_to_a_float_is_tried():
     assert {"sin", "pow", "tanh", "erfc", "mod", "lerp", "copysign", "add", "div"} <= set(scalar_rows())
     assert len(ROWS) > 45
@@ -76,7 +71,7 @@ def test_rows_give_the_same_bits_in_the_adjoint(first, t, fast):
     ("seed", "t", "by"), [(0, "f32", "loop"), (1, "f64", "branch"), (2, "f16", "choice"), (3, "f32", "choice")]
 )
 def test_random_expressions_decide_in_the_adjoint_as_in_the_launch(seed, t, by, fast):
-    chosen = expressions(t, seed)
+    chosen = expressions(seed)
     made = kernel(chosen, by, t, fast)
     for n in THREADS:
         assert disagreements(made, len(chosen), n, t, seed=seed) == (0, 0), (n, chosen)

@@ -275,6 +275,25 @@ def float_slot(a: Numbers, total: Numbers, loss: Numbers):
     wp.atomic_add(loss, 0, before * before)
 
 
+@wp.kernel
+def decided_by_two_atomics(a: Numbers, b: Numbers):
+    i = wp.tid()
+    before = wp.atomic_add(a, i, wp.float64(-0.1))
+    other = wp.atomic_max(b, i, wp.sin(before))
+    if other >= before:
+        a[i] = a[i] * 0.25
+
+
+def test_of_two_atomics_that_decide_each_is_found_again(device):
+    """The first is a variable of the thread by the time the adjoint is made, the second is looked up."""
+    a = wp.array([0.3, 0.9, 0.6, -0.5], dtype=wp.float64, requires_grad=True)
+    b = wp.array([0.2, 0.95, 0.1, 0.9], dtype=wp.float64)
+    with wp.Tape() as tape:
+        wp.launch(decided_by_two_atomics, dim=4, inputs=[a, b])
+    tape.backward(grads={a: wp.ones(4, dtype=wp.float64)})
+    assert a.grad.list() == [1.0, 0.25, 1.0, 0.25]
+
+
 def test_sum_that_an_atomic_returns_is_refused(device):
     def program(a, total):
         loss = new_loss()

@@ -36,7 +36,7 @@ def through_torch(x, a):
 @pytest.mark.parametrize("convert", [
     through_dlpack, through_capsules, through_numpy, through_the_array_interface, through_torch,
 ])  # fmt: skip
-def test_a_hundred_thousand_conversions_take_no_memory(convert):
+def test_fifty_thousand_conversions_take_no_memory(convert):
     x, a = np.zeros(4096, np.float32), wp.zeros(4096, dtype=float)
     assert convert(x, a) == (x.ctypes.data, a.ptr)
 
@@ -47,7 +47,7 @@ def test_a_hundred_thousand_conversions_take_no_memory(convert):
         return int(Path("/proc/self/statm").read_text().split()[1])
 
     before = resident(5000)
-    assert resident(100_000) - before < 500  # pages; a leak of one object each would be 1,500 or more
+    assert resident(50_000) - before < 400  # pages; a leak of one object each would be 750 or more
 
 
 @wp.kernel

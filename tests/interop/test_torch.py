@@ -250,7 +250,7 @@ def test_room_bytes_and_notes_of_tensors():
 
 
 @pytest.mark.slow
-def test_a_hundred_thousand_conversions_take_no_memory():
+def test_twenty_thousand_conversions_take_no_memory():
     x, a = torch.rand(4096, requires_grad=True), wp.zeros(4096, dtype=float, requires_grad=True)
 
     def resident(times):
@@ -261,7 +261,7 @@ def test_a_hundred_thousand_conversions_take_no_memory():
         return int(Path("/proc/self/statm").read_text().split()[1])
 
     before = resident(5000)
-    assert resident(100_000) - before < 500  # pages; a leak of one array each would be 400,000
+    assert resident(20_000) - before < 500  # pages; a leak of one array each would be 80,000
 
 
 def test_an_older_torch_is_refused(monkeypatch):

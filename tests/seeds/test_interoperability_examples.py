@@ -8,6 +8,17 @@ import math
 
 import numpy as np
 import pytest
+from guide_kernels import (
+    add_kernel,
+    diagonal_kernel,
+    eval_rosenbrock,
+    example_func,
+    loss,
+    matmul_kernel,
+    multiarg_kernel,
+    sincos_kernel,
+    triple_kernel,
+)
 
 import warpsim as wp
 
@@ -76,12 +87,6 @@ def test_from_numpy_refuses_a_type_it_does_not_have():
         wp.from_numpy(np.zeros(3, dtype=np.complex128))
 
 
-@wp.kernel()
-def loss(xs: wp.array(dtype=float, ndim=2), l: wp.array(dtype=float)):  # noqa: E741 - the guide's name
-    tid = wp.tid()
-    wp.atomic_add(l, 0, xs[tid, 0] ** 2.0 + xs[tid, 1] ** 2.0)
-
-
 def test_the_loss_of_the_optimization_examples():
     xs = wp.array(np.random.default_rng(42).normal(size=(100, 2)), dtype=wp.float32, requires_grad=True)
     l = wp.zeros(1, dtype=wp.float32, requires_grad=True)  # noqa: E741
@@ -91,22 +96,6 @@ def test_the_loss_of_the_optimization_examples():
     l.zero_()
     wp.launch(loss, dim=len(xs), inputs=[xs], outputs=[l], device=xs.device)
     assert l.numpy()[0] == first
-
-
-@wp.func
-def rosenbrock(x: float, y: float):
-    return (1.0 - x) ** 2.0 + 100.0 * (y - x**2.0) ** 2.0
-
-
-@wp.kernel
-def eval_rosenbrock(
-    xs: wp.array(dtype=wp.vec2),
-    # outputs
-    z: wp.array(dtype=float),
-):
-    i = wp.tid()
-    x = xs[i]
-    z[i] = rosenbrock(x[0], x[1])
 
 
 def test_rosenbrock_forward():
@@ -120,12 +109,6 @@ def test_rosenbrock_forward():
     np.testing.assert_allclose(z.numpy(), (1 - x) ** 2 + 100 * (y - x**2) ** 2, rtol=1e-4, atol=1e-5)
 
 
-@wp.kernel
-def triple_kernel(input: wp.array(dtype=float), output: wp.array(dtype=float)):
-    tid = wp.tid()
-    output[tid] = 3.0 * input[tid]
-
-
 @pytest.mark.cpu(reason="launches over NumPy arrays")
 def test_triple():
     x = np.arange(0, 64, dtype=np.float32)
@@ -134,44 +117,11 @@ def test_triple():
     np.testing.assert_array_equal(output, 3.0 * x)
 
 
-@wp.kernel
-def multiarg_kernel(
-    # inputs
-    a: wp.array(dtype=float),
-    b: wp.array(dtype=float),
-    c: wp.array(dtype=float),
-    # outputs
-    ab: wp.array(dtype=float),
-    bc: wp.array(dtype=float),
-):
-    tid = wp.tid()
-    ab[tid] = a[tid] + b[tid]
-    bc[tid] = b[tid] + c[tid]
-
-
 def test_several_inputs_and_outputs():
     a, b, c = (wp.array(np.full(64, v, dtype=np.float32)) for v in (1, 2, 3))
     x, y = wp.zeros(64), wp.zeros(64)
     wp.launch(multiarg_kernel, dim=64, inputs=[a, b, c], outputs=[x, y])
     assert (x.numpy() == 3.0).all() and (y.numpy() == 5.0).all()
-
-
-@wp.kernel
-def matmul_kernel(
-    a: wp.array2d(dtype=float),  # NxK input
-    b: wp.array2d(dtype=float),  # KxM input
-    c: wp.array2d(dtype=float),  # NxM output
-):
-    # launch dims should be (N, M)
-    i, j = wp.tid()
-    N = a.shape[0]
-    K = a.shape[1]
-    M = b.shape[1]
-    if i < N and j < M:
-        s = wp.float32(0)
-        for k in range(K):
-            s += a[i, k] * b[k, j]
-        c[i, j] = s
 
 
 def test_a_matrix_product_on_a_grid_of_threads():
@@ -191,29 +141,11 @@ def test_threads_outside_the_matrix_do_nothing():
     np.testing.assert_allclose(c.numpy(), a @ b, rtol=1e-5)
 
 
-@wp.kernel
-def add_kernel(a: wp.array(dtype=int), b: wp.array(dtype=int), output: wp.array(dtype=int)):
-    tid = wp.tid()
-    output[tid] = a[tid] + b[tid]
-
-
 def test_integer_arrays():
     n = 10
     a, b, output = wp.array(np.arange(n, dtype=np.int32)), wp.ones(n, dtype=int), wp.empty(n, dtype=int)
     wp.launch(add_kernel, dim=n, inputs=[a, b], outputs=[output])
     assert output.list() == list(range(1, n + 1))
-
-
-@wp.kernel
-def sincos_kernel(
-    angle: wp.array(dtype=float),
-    # outputs
-    sin_out: wp.array(dtype=float),
-    cos_out: wp.array(dtype=float),
-):
-    tid = wp.tid()
-    sin_out[tid] = wp.sin(angle[tid])
-    cos_out[tid] = wp.cos(angle[tid])
 
 
 def test_sine_and_cosine():
@@ -224,42 +156,10 @@ def test_sine_and_cosine():
     np.testing.assert_allclose(c.numpy(), np.cos(a), atol=2e-7)
 
 
-@wp.kernel
-def diagonal_kernel(output: wp.array(dtype=wp.mat33)):
-    tid = wp.tid()
-    output[tid] = wp.mat33(1.0, 0.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 3.0)
-
-
 def test_arrays_of_matrices():
     output = wp.empty(4, dtype=wp.mat33)
     wp.launch(diagonal_kernel, dim=4, outputs=[output])
     np.testing.assert_array_equal(output.numpy(), np.broadcast_to(np.diag([1.0, 2.0, 3.0]), (4, 3, 3)))
-
-
-@wp.kernel
-def scale_kernel(a: wp.array(dtype=float), s: float, output: wp.array(dtype=float)):
-    tid = wp.tid()
-    output[tid] = a[tid] * s
-
-
-@wp.kernel
-def scale_vec_kernel(a: wp.array(dtype=wp.vec2), s: float, output: wp.array(dtype=wp.vec2)):
-    tid = wp.tid()
-    output[tid] = a[tid] * s
-
-
-def example_func(
-    # inputs
-    a: wp.array(dtype=float),
-    b: wp.array(dtype=wp.vec2),
-    s: float,
-    # outputs
-    c: wp.array(dtype=float),
-    d: wp.array(dtype=wp.vec2),
-):
-    # launch multiple kernels
-    wp.launch(scale_kernel, dim=a.shape, inputs=[a, s], outputs=[c])
-    wp.launch(scale_vec_kernel, dim=b.shape, inputs=[b, s], outputs=[d])
 
 
 def test_an_annotated_python_function_launches_several_kernels():

@@ -5,6 +5,17 @@ from functools import partial
 
 import numpy as np
 import pytest
+from guide_kernels import (
+    add_kernel,
+    diagonal_kernel,
+    example_func,
+    matmul_kernel,
+    multiarg_kernel,
+    scale_kernel,
+    scale_vec_kernel,
+    sincos_kernel,
+    triple_kernel,
+)
 
 import warpsim as wp
 
@@ -24,12 +35,6 @@ def test_conversion_both_ways():
     assert jax_array.tolist() == [0.0, 1.0, 2.0]
 
 
-@wp.kernel
-def triple_kernel(input: wp.array(dtype=float), output: wp.array(dtype=float)):
-    tid = wp.tid()
-    output[tid] = 3.0 * input[tid]
-
-
 def test_a_kernel_as_a_primitive():
     # create a Jax primitive from a Warp kernel
     jax_triple = jax_kernel(triple_kernel)
@@ -41,22 +46,6 @@ def test_a_kernel_as_a_primitive():
         return jax_triple(x)
 
     np.testing.assert_array_equal(f()[0], 3.0 * np.arange(64))
-
-
-# kernel with multiple inputs and outputs
-@wp.kernel
-def multiarg_kernel(
-    # inputs
-    a: wp.array(dtype=float),
-    b: wp.array(dtype=float),
-    c: wp.array(dtype=float),
-    # outputs
-    ab: wp.array(dtype=float),
-    bc: wp.array(dtype=float),
-):
-    tid = wp.tid()
-    ab[tid] = a[tid] + b[tid]
-    bc[tid] = b[tid] + c[tid]
 
 
 def test_several_inputs_and_outputs():
@@ -73,24 +62,6 @@ def test_several_inputs_and_outputs():
 
     x, y = f()
     assert (x == 3.0).all() and (y == 5.0).all() and x.shape == y.shape == (64,)
-
-
-@wp.kernel
-def matmul_kernel(
-    a: wp.array2d(dtype=float),  # NxK input
-    b: wp.array2d(dtype=float),  # KxM input
-    c: wp.array2d(dtype=float),  # NxM output
-):
-    # launch dims should be (N, M)
-    i, j = wp.tid()
-    N = a.shape[0]
-    K = a.shape[1]
-    M = b.shape[1]
-    if i < N and j < M:
-        s = wp.float32(0)
-        for k in range(K):
-            s += a[i, k] * b[k, j]
-        c[i, j] = s
 
 
 def test_custom_launch_dimensions():
@@ -110,12 +81,6 @@ def test_custom_launch_dimensions():
     np.testing.assert_array_equal(f()[0], np.full((N, M), 12.0))
 
 
-@wp.kernel
-def add_kernel(a: wp.array(dtype=int), b: wp.array(dtype=int), output: wp.array(dtype=int)):
-    tid = wp.tid()
-    output[tid] = a[tid] + b[tid]
-
-
 def test_two_inputs_and_one_output():
     jax_add = jax_kernel(add_kernel)
 
@@ -127,18 +92,6 @@ def test_two_inputs_and_one_output():
         return jax_add(a, b)
 
     assert f()[0].tolist() == list(range(1, 11))
-
-
-@wp.kernel
-def sincos_kernel(
-    angle: wp.array(dtype=float),
-    # outputs
-    sin_out: wp.array(dtype=float),
-    cos_out: wp.array(dtype=float),
-):
-    tid = wp.tid()
-    sin_out[tid] = wp.sin(angle[tid])
-    cos_out[tid] = wp.cos(angle[tid])
 
 
 def test_one_input_and_two_outputs():
@@ -155,12 +108,6 @@ def test_one_input_and_two_outputs():
     np.testing.assert_allclose(c, np.cos(a), atol=1e-6)
 
 
-@wp.kernel
-def diagonal_kernel(output: wp.array(dtype=wp.mat33)):
-    tid = wp.tid()
-    output[tid] = wp.mat33(1.0, 0.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 3.0)
-
-
 def test_no_inputs():
     jax_diagonal = jax_kernel(diagonal_kernel)
 
@@ -170,12 +117,6 @@ def test_no_inputs():
         return jax_diagonal(launch_dims=4)
 
     np.testing.assert_array_equal(f()[0], np.broadcast_to(np.diag([1.0, 2.0, 3.0]), (4, 3, 3)))
-
-
-@wp.kernel
-def scale_kernel(a: wp.array(dtype=float), s: float, output: wp.array(dtype=float)):
-    tid = wp.tid()
-    output[tid] = a[tid] * s
 
 
 def test_constant_scalars():
@@ -317,28 +258,6 @@ def test_vmap_methods():
 
     for found in f():
         np.testing.assert_array_equal(found, 3.0 * np.asarray(a))
-
-
-@wp.kernel
-def scale_vec_kernel(a: wp.array(dtype=wp.vec2), s: float, output: wp.array(dtype=wp.vec2)):
-    tid = wp.tid()
-    output[tid] = a[tid] * s
-
-
-# The Python function to call.
-# Note the argument type annotations, just like Warp kernels.
-def example_func(
-    # inputs
-    a: wp.array(dtype=float),
-    b: wp.array(dtype=wp.vec2),
-    s: float,
-    # outputs
-    c: wp.array(dtype=float),
-    d: wp.array(dtype=wp.vec2),
-):
-    # launch multiple kernels
-    wp.launch(scale_kernel, dim=a.shape, inputs=[a, s], outputs=[c])
-    wp.launch(scale_vec_kernel, dim=b.shape, inputs=[b, s], outputs=[d])
 
 
 def test_annotated_python_functions():

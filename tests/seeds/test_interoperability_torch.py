@@ -5,6 +5,7 @@ Loops of optimisers are shorter, and the device is the CPU.
 
 import numpy as np
 import pytest
+from guide_kernels import eval_rosenbrock, loss
 
 import warpsim as wp
 
@@ -33,12 +34,6 @@ def test_conversion_both_ways():
     # convert from Torch tensor
     w = wp.from_torch(t)
     assert w.list() == [1.0, 2.0, 3.0] and w.ptr == t.data_ptr()
-
-
-@wp.kernel()
-def loss(xs: wp.array(dtype=float, ndim=2), l: wp.array(dtype=float)):  # noqa: E741
-    tid = wp.tid()
-    wp.atomic_add(l, 0, xs[tid, 0] ** 2.0 + xs[tid, 1] ** 2.0)
 
 
 def test_optimization_using_from_torch():
@@ -87,23 +82,6 @@ def test_optimization_using_to_torch():
         l.zero_()
         wp.launch(loss, dim=len(xs), inputs=[xs], outputs=[l], device=xs.device)
     assert l.numpy()[0] < 1e-3
-
-
-# Define the Rosenbrock function
-@wp.func
-def rosenbrock(x: float, y: float):
-    return (1.0 - x) ** 2.0 + 100.0 * (y - x**2.0) ** 2.0
-
-
-@wp.kernel
-def eval_rosenbrock(
-    xs: wp.array(dtype=wp.vec2),
-    # outputs
-    z: wp.array(dtype=float),
-):
-    i = wp.tid()
-    x = xs[i]
-    z[i] = rosenbrock(x[0], x[1])
 
 
 class Rosenbrock(torch.autograd.Function):

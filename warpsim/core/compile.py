@@ -30,7 +30,7 @@ from .frontend.function import function_results, kernel_function, thread_rank
 from .frontend.source.source import Source, typed_text
 from .frontend.translate.translator import shallow_enough
 from .ir.dump import show, step
-from .ir.nodes import Call, Function, walk
+from .ir.nodes import Call, Function, Value, walk
 from .passes.analysis.atomics import analyse
 from .passes.analysis.cost import estimate
 from .passes.analysis.stack import check_stack
@@ -39,7 +39,7 @@ from .passes.reverse.adjoint import adjoint, chosen, shows_adjoints
 from .passes.reverse.adjoint_stencils import gathered
 from .passes.reverse.assumptions import asserted
 from .passes.reverse.marking import marking
-from .passes.reverse.primal_reads import ExtraParam, without_unread
+from .passes.reverse.primal_reads import ExtraParam, recorded_atomics, without_unread
 from .passes.reverse.promote_memory import promote_memory
 from .passes.reverse.recompute import refuse_unrecoverable
 from .passes.reverse.recording import recording
@@ -99,24 +99,39 @@ def derive(fn: Function, max_unroll: int, form: Form, ndim: int, known: tuple[Ha
             return cleaned(form.kind, marking(inline(fn)), (), ndim, max_unroll, total=False)
         if form.kind == "recording":
             return cleaned(form.kind, *recording(fn, ndim), ndim, max_unroll, total=False)
+        noted = [call.results[0] for call in recorded_atomics(fn)]
         fn = step("assume", asserted(fn))
         fn = promote_memory(fn, chosen(fn, form.gradients)[0])
         fn = step("promote", fold(dce(inline(fn, keep_gradients=True))))
         if form.kind == "recomputed tangent":
-            return with_tangents(*forward_again(fn, form.gradients, ndim), ndim, total=True)
-        whole = in_reverse(fn, form, max_unroll, ndim)
+            again, extras = forward_again(fn, form.gradients, ndim)
+            return with_tangents(again, renumbered(extras, fn, noted), ndim, total=True)
+        whole = in_reverse(fn, form, max_unroll, ndim, noted)
         return replace(whole, gathered=gathered(whole.fn, whole.extras, whole.plan, ndim))
 
 
-def in_reverse(fn: Function, form: Form, max_unroll: int, ndim: int) -> Program:
+def in_reverse(fn: Function, form: Form, max_unroll: int, ndim: int, noted: list[Value]) -> Program:
     """The adjoint; one that prints no cotangents where only printing them needs what is lost."""
+
+    def reversed_with(prints: bool) -> Program:
+        reverse, extras = adjoint(fn, form.gradients, ndim, prints)
+        return cleaned(form.kind, reverse, renumbered(extras, fn, noted), ndim, max_unroll, total=True)
+
     prints = any(map(shows_adjoints, walk(fn.body)))
     try:
-        return cleaned(form.kind, *adjoint(fn, form.gradients, ndim, prints), ndim, max_unroll, total=True)
+        return reversed_with(prints)
     except NotDifferentiableError:
         if not prints:
             raise
-    return cleaned(form.kind, *adjoint(fn, form.gradients, ndim, prints=False), ndim, max_unroll, total=True)
+    return reversed_with(False)
+
+
+def renumbered(extras: Extras, fn: Function, noted: list[Value]) -> Extras:
+    """Extras that count atomics as the recording form does: it notes those, too, that have become variables since."""
+    left = [call.results[0] for call in recorded_atomics(fn)]
+    return tuple(
+        e._replace(position=noted.index(left[e.position])) if e.kind == "recorded" else e for e in extras
+    )
 
 
 def reporting(program: Program) -> Program:

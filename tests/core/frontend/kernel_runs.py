@@ -1,10 +1,10 @@
 """Runs a kernel on the interpreter, on the current device, and as plain Python; all must leave the same in memory."""
 
 import itertools
-import linecache
 import textwrap
 from pathlib import Path
 
+import kernel_text
 import numpy as np
 import pytest
 
@@ -12,8 +12,6 @@ import warpsim as wp
 from warpsim.core.ir.nodes import walk
 from warpsim.core.types.arrays import ArrayType
 from warpsim.errors import KernelError
-
-_numbers = itertools.count()
 
 
 def ran(kernel, dim, *args, verify=False):
@@ -69,12 +67,7 @@ def like_python(kernel, dim, *args, **options):
 
 def module(text, **names):
     """The globals of kernel text that Python compiled under a name of its own, `<kernels N>`."""
-    text = textwrap.dedent(text).strip("\n") + "\n"
-    name = f"<kernels {next(_numbers)}>"
-    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
-    found = {"wp": wp, "np": np, "__name__": name, **names}
-    exec(compile(text, name, "exec", dont_inherit=True), found)
-    return found
+    return kernel_text.module(textwrap.dedent(text).strip("\n") + "\n", {"wp": wp, "np": np, **names})
 
 
 def refusal(kernel, *args, dim=1):

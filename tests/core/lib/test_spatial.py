@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from lib_runs import apply
 
 import warpsim as wp
 
@@ -11,20 +12,6 @@ everywhere = pytest.mark.parametrize("device", DEVICES)
 
 def samples(shape: tuple[int, ...], seed: int) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=(6, *shape))
-
-
-def apply(function, dtypes, device, x, y):
-    """function(x[i], y[i]) for stacks x and y; dtypes of x, y and the result."""
-
-    @wp.kernel
-    def two(x: wp.array(dtype=dtypes[0]), y: wp.array(dtype=dtypes[1]), out: wp.array(dtype=dtypes[2])):
-        i = wp.tid()
-        out[i] = function(x[i], y[i])
-
-    inputs = [wp.array(a, dtype=t, device=device) for a, t in zip((x, y), dtypes, strict=False)]
-    out = wp.zeros(len(x), dtype=dtypes[2], device=device)
-    wp.launch(two, dim=len(x), inputs=[*inputs, out], device=device)
-    return out.numpy()
 
 
 six, three, m33, m66 = wp.spatial_vectord, wp.vec3d, wp.mat33d, wp.spatial_matrixd

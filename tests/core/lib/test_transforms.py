@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lib_runs import apply, launch
 from scipy.spatial.transform import Rotation
 
 import warpsim as wp
@@ -24,34 +25,6 @@ def dtype(suffix: str):
 
 def tolerance(suffix: str) -> float:
     return 64 * float(np.finfo(dtype(suffix)).eps)
-
-
-def launch(kernel, types, device, *arrays):
-    """Run over stacks of inputs; `types` are those of the inputs, then of the results."""
-    inputs = [wp.array(a, dtype=t, device=device) for a, t in zip(arrays, types, strict=False)]
-    outputs = [wp.zeros(len(arrays[0]), dtype=t, device=device) for t in types[len(arrays) :]]
-    wp.launch(kernel, dim=len(arrays[0]), inputs=[*inputs, *outputs], device=device)
-    found = [o.numpy().astype(np.float64) for o in outputs]
-    return found[0] if len(found) == 1 else found
-
-
-def apply(function, types, device, *arrays):
-    """function of one or two arguments, applied to stacks; the last type is the result's."""
-    if len(types) == 2:
-
-        @wp.kernel
-        def one(x: wp.array(dtype=types[0]), out: wp.array(dtype=types[1])):
-            i = wp.tid()
-            out[i] = function(x[i])
-
-        return launch(one, types, device, *arrays)
-
-    @wp.kernel
-    def two(x: wp.array(dtype=types[0]), y: wp.array(dtype=types[1]), out: wp.array(dtype=types[2])):
-        i = wp.tid()
-        out[i] = function(x[i], y[i])
-
-    return launch(two, types, device, *arrays)
 
 
 def transforms(device: str, suffix: str, seed: int) -> np.ndarray:

@@ -1,14 +1,13 @@
 """Every kind of step with everything that graphs, tapes and files do with steps; a kind without a row fails."""
 
 import ast
-import functools
 import importlib
 import pkgutil
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pytest
+from source_trees import PACKAGE, trees
 
 import warpsim as wp
 import warpsim.core.runtime.steps as steps
@@ -298,7 +297,6 @@ def test_a_step_tells_what_it_uses(kind):
 
 # ----- nobody else tells kinds apart
 
-PACKAGE = Path(wp.__file__).parent
 NAMES = {kind.__name__ for kind in ROWS}
 
 
@@ -331,16 +329,11 @@ def asked_after(node):
     return [name.id for part in parts for name in ast.walk(part) if isinstance(name, ast.Name)]
 
 
-@functools.cache
-def modules():
-    return [(path, ast.parse(path.read_text(encoding="utf-8"))) for path in sorted(PACKAGE.rglob("*.py"))]
-
-
 def test_nobody_else_tells_kinds_of_steps_apart():
     folder = PACKAGE / "core" / "runtime" / "steps"
     places = [
         f"{path.relative_to(PACKAGE)}:{line}"
-        for path, tree in modules()
+        for path, tree in trees().items()
         if folder not in path.parents
         for line in tells_apart(tree)
     ]
@@ -356,7 +349,7 @@ def test_no_class_is_a_partial():
     """A function with arguments is no kind of anything: what is to be recognised has a class."""
     places = [
         f"{path.relative_to(PACKAGE)}:{node.lineno}"
-        for path, tree in modules()
+        for path, tree in trees().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.ClassDef) and any("partial" in ast.unparse(base) for base in node.bases)
     ]
@@ -364,5 +357,5 @@ def test_no_class_is_a_partial():
 
 
 def test_no_class_mirrors_what_a_file_holds():
-    names = [node.name for _, tree in modules() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    names = [node.name for _, tree in trees().items() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
     assert [name for name in names if name.startswith("Loaded")] == []

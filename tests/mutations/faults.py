@@ -1,0 +1,143 @@
+"""Mutations: deliberate faults in the adjoint, the analyses, the tape, graphs and launches, and what notices them.
+
+A fault is a change of one place of the package, as subtle as a slip in writing. The tests that it names fail once it
+is there, so tests that are rewritten keep their power as long as they do: `python tests/mutations/mutate.py`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+RANDOM = "gradients/test_random_programs.py"
+MIXED = "gradients/test_mixed_programs.py"
+SUBSETS = "gradients/test_gradient_subsets.py"
+STENCILS = "gradients/test_stencil_gradients.py::test_random_stencils_gather_what_they_scatter"
+TAPES = "core/runtime/tape/test_tape_random.py"
+GRAPHS = "core/runtime/tape/test_graph_tapes.py::test_random_programs"
+UNSEEN = "gradients/test_unseen_writes.py"
+FUSION = "core/runtime/steps/test_fusion.py"
+
+
+class Fault(NamedTuple):
+    """One place of the package as it is and as it would be wrong.
+
+    file: in the package. noticed_by: test files under `tests`, or tests in them, each of which fails.
+    """
+
+    name: str
+    file: str
+    old: str
+    new: str
+    noticed_by: tuple[str, ...]
+
+
+FAULTS = (
+    # ----- reverse ------------------------------------------------------------------------------
+    Fault(
+        "a contribution takes the place of those before it", "core/passes/reverse/cotangents.py",
+        "self[value] = accumulated(self[value], contribution) if value in self else contribution",
+        "self[value] = contribution", (SUBSETS, MIXED, RANDOM),
+    ),
+    Fault(
+        "what only the other arm of a branch contributes is lost", "core/passes/reverse/adjoint.py",
+        "outer = [v for v in known if any(v in inner for inner in cotangents_of_arms)]",
+        "outer = [v for v in known if v in cotangents_of_arms[0]]", (SUBSETS, RANDOM),
+    ),
+    Fault(
+        "a checkpoint of a long loop is labelled with the block before it", "core/passes/reverse/adjoint_loops.py",
+        "checkpoints.put(top + 1, at + far, then)", "checkpoints.put(top + 1, at, then)",
+        ("gradients/test_long_loops.py",),
+    ),
+    Fault(
+        "threads that gather forget the border below", "core/passes/reverse/adjoint_stencils.py",
+        'exists = TABLE["bit_and"](exists, TABLE["ge"](thread[-1], 0))',
+        'exists = TABLE["bit_and"](exists, TABLE["ge"](thread[-1], -1))', (STENCILS,),
+    ),
+    Fault(
+        "a dual that only the other arm has is lost", "core/passes/forward/duals.py",
+        "shape = [joined(r.type, list(pair)) for r, *pair in zip(node.results, *sides, strict=True)]",
+        "shape = [joined(r.type, pair[:1]) for r, *pair in zip(node.results, *sides, strict=True)]",
+        ("core/passes/forward/test_tangent.py",),
+    ),
+    # ----- analyses -----------------------------------------------------------------------------
+    Fault(
+        "indices of unknown sign are compared as if both counted from the same end",
+        "core/passes/analysis/dependence.py", "return self.trusting or (a == b and a != 0)",
+        "return self.trusting or a == b", ("core/passes/analysis/test_dependence.py",),
+    ),
+    Fault(
+        "an iteration ahead is taken for one behind", "core/passes/analysis/dependence.py",
+        "return both if ahead == 0 else {BEFORE} if ahead > 0 else {AFTER}",
+        "return both if ahead == 0 else {AFTER} if ahead > 0 else {BEFORE}",
+        ("core/passes/analysis/test_dependence.py",),
+    ),
+    Fault(
+        "where two arms meet only the arrays of the first count", "core/passes/analysis/alias.py",
+        "self.points_to[target] = self.union(tuple(values))", "self.points_to[target] = self.union(tuple(values[:1]))",
+        ("core/passes/analysis/test_alias.py",),
+    ),
+    Fault(
+        "what one arm of a branch has computed counts as known in the other", "core/passes/simplify/cse.py",
+        "outer, self.known = self.known, ChainMap({}, self.known)", "outer = self.known",
+        ("core/passes/simplify/test_cse.py",),
+    ),
+    Fault(
+        "what is neutral on one side of an operator is dropped on the other too", "core/passes/simplify/fold.py",
+        "for a, b in (args, args[::-1]) if either_side else (args,):", "for a, b in (args, args[::-1]):",
+        ("core/passes/simplify/test_fold.py",),
+    ),
+    Fault(
+        "a remainder takes the sign of the divisor", "core/passes/analysis/intervals.py",
+        "return Interval(max(min(a.lo, 0), -largest), min(max(a.hi, 0), largest), min(a.bits, b.bits))",
+        "return Interval(0, largest, min(a.bits, b.bits))", ("core/passes/analysis/test_ranges.py",),
+    ),
+    # ----- tape ---------------------------------------------------------------------------------
+    Fault(
+        "a launch does not save what it overwrites", "core/runtime/tape/recording.py",
+        "            memory.overwrite(args[k], args[k]._data, tapes, writer)\n        if memory.known is not known and",
+        "            pass\n        if memory.known is not known and", (TAPES,),
+    ),
+    Fault(
+        "saved contents stand in for others than the argument they were read from",
+        "core/runtime/tape/adjoint_launch.py",
+        "for (k, _), read in zip(needs.plain_reads, entry.reads or (), strict=False):",
+        "for (k, _), read in zip(needs.plain_reads[1:], entry.reads or (), strict=False):", (TAPES,),
+    ),
+    Fault(
+        "an unseen write counts for arrays alone that it may have changed altogether",
+        "core/runtime/tape/unseen_writes.py", "return max(low, write.low) < min(high, write.high)",
+        "return write.low <= low and high <= write.high", (UNSEEN,),
+    ),
+    Fault(
+        "an array that was read before counts as a parameter when it is set", "core/runtime/tape/constants.py",
+        "                earlier.append(use.array)\n                read = (entry, use)",
+        "                read = (entry, use)", (GRAPHS,),
+    ),
+    Fault(
+        "gradients that the last pass left are not cleared", "core/runtime/tape/tape.py",
+        "g._data.fill(0)  # what `zero_` comes down to", "pass", ("core/runtime/arrays/test_seeds.py",),
+    ),
+    Fault(
+        "a loop with checkpoints restores all of the state but its last array", "core/runtime/rollout/rollout.py",
+        "self.state, strict=True):\n            np.copyto(a._data, slot)",
+        "self.state[:-1], strict=False):\n            np.copyto(a._data, slot)",
+        ("core/runtime/rollout/test_checkpoint_steps.py",),
+    ),
+    # ----- graphs and launches ------------------------------------------------------------------
+    Fault(
+        "launches are fused though the second reads elements of other threads", "core/runtime/steps/fusion.py",
+        "return self[:4] != other[:4] or len({axis for axis, _ in self.own & other.own}) < ndim",
+        "return self[:4] != other[:4]", (FUSION,),
+    ),
+    Fault(
+        "a graph leaves out the last of the commands that run together", "core/runtime/steps/batches.py",
+        "pool.get_pool().run(self.packed, self.count)", "pool.get_pool().run(self.packed, max(1, self.count - 1))",
+        ("core/runtime/commands/test_graph.py",),
+    ),
+    Fault(
+        "elements of a thread's own that two arrays share count as apart",
+        "core/runtime/launches/private_sums.py",
+        "return any(later[0] < earlier[1] for earlier, later in pairwise(spans))", "return False",
+        ("core/runtime/launches/test_private_sums.py",),
+    ),
+)  # fmt: skip
