@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.emit.program import FormKind
 from ..core.language import Kernel, array, launch
 from ..core.runtime.arrays.allocation import bounds
 from ..core.runtime.arrays.indexed import indexedarray
@@ -83,14 +84,14 @@ def launch_with_tangents(kernel: Kernel, dim: Any, args: list[Any], tangents: Al
     dual = DualLaunch(kernel, dim, args, device)
     moved = dual.named(tangents)
     arrays = arrays_that_move(dual, moved)
-    names = [name for name in dual.slots if name in moved or name in arrays]
+    names = [name for name in dual.refs if name in moved or name in arrays]
     mirror = Mirror(dual.value(name) for name in arrays)
     set_tangents(dual, mirror, moved)
     for name in dual.written:
         dual.value(name)._array.mark_write()
     values = {name: mirror.of(dual.value(name)) for name in arrays}
-    further = [values[n] if n in values else as_type(dual.slots[n].type, moved[n]) for n in names]
-    dual.run("tangent", names, further)
+    further = [values[n] if n in values else as_type(dual.types_of[n], moved[n]) for n in names]
+    dual.run(FormKind.TANGENT, names, further)
     return {name: mirror.of(dual.value(name)) for name in dual.written}
 
 
@@ -113,7 +114,7 @@ def _meets(a: Any, spans: list[tuple[int, int]]) -> bool:
 def set_tangents(dual: DualLaunch, mirror: Mirror, moved: dict[str, Any]) -> None:
     """Write given tangents of arrays into their mirrors."""
     for name, numbers in moved.items():
-        if isinstance(dual.slots[name].type, ArrayType):
+        if isinstance(dual.types_of[name], ArrayType):
             mirror.set(dual.value(name), numbers)
 
 
@@ -192,11 +193,11 @@ def second_order_of_launch(
 
 def product_of_number(dual: DualLaunch, name: str, reverse: ReverseSweep) -> array:
     """The product for a number, vector or field of a struct, as an array of one element."""
-    slot = dual.slots[name]
-    values = reverse.forward.moved[0].sums[slot.position]._data
-    for field in slot.path:
+    ref = dual.refs[name]
+    values = reverse.forward.moved[0].sums[ref.position]._data
+    for field in ref.path:
         values = values[field]
-    return array(on_host(values), dtype=slot.type, device=dual.device)
+    return array(on_host(values), dtype=dual.types_of[name], device=dual.device)
 
 
 def weights_of(dual: DualLaunch, cotangents: Along | None) -> dict[str, Any]:

@@ -15,9 +15,9 @@ import numpy as np
 
 from ..autograd.forward import hvp, jvp
 from ..config import config
-from ..core.emit.program import Form
+from ..core.emit.program import Form, FormKind
 from ..core.language import Kernel, array, clone, launch, zeros, zeros_like
-from ..core.passes.analysis.mod_ref import mod_ref
+from ..core.passes.reverse.extra_params import GradientSum
 from ..core.runtime.arrays.allocation import bounds
 from ..core.runtime.arrays.saved_contents import Paused
 from ..core.runtime.commands.adjoint_by_hand import launch_adjoint
@@ -244,7 +244,7 @@ class KernelOperator(Operator):
         """What ran the adjoint for these inputs on the CPU last time; None before that, and where it is not direct."""
         self.look()
         if self._adjoints.get(active) is None:
-            form = self.needs.form("adjoint", self.names(active))
+            form = self.needs.form(FormKind.ADJOINT, self.names(active))
             known = self.subject.current.launchers.values() if self.direct(active) else ()
             fitting = (one for one in known if one.form == form and one.device is CPU)
             self._adjoints[active] = next((one for one in fitting if one.generation == config.generation), None)
@@ -311,11 +311,11 @@ class KernelOperator(Operator):
 @cache
 def adjoint_reads(needs: Needs, names: frozenset[str]) -> frozenset[int] | None:
     """The parameters whose contents an adjoint reads; None where it needs more than a kernel's inputs."""
-    program = needs.kernel.program(needs.types, needs.settings, False, Form("adjoint", names))
+    program = needs.kernel.program(needs.types, needs.settings, False, Form(FormKind.ADJOINT, names))
     own = len(needs.types)
-    read = {k for k, _ in mod_ref(program.fn).read if k < own}
-    written = {k for k, _ in needs.written}
-    if any(extra.kind != "sum" for extra in program.extras) or read & written:
+    read = {ref.position for ref in program.uses.read if ref.position < own}
+    written = {ref.position for ref in needs.written}
+    if any(not isinstance(extra, GradientSum) for extra in program.extras) or read & written:
         return None
     numbers = {k for k in range(own) if not isinstance(needs.types[k], ArrayType)}
     return frozenset(read | numbers)

@@ -21,6 +21,8 @@ from typing import Any
 import numpy as np
 
 from ....errors import GradientError, NotDifferentiableError, counted
+from ...emit.program import FormKind
+from ...passes.reverse.extra_params import Before, Extent, ExtraParam, Extras, GradientSum
 from ...types.arrays import ArrayType, type_name
 from ...types.cotangents import has_cotangent
 from ...types.scalars import int32
@@ -72,7 +74,7 @@ def launch_adjoint(
             sums[k] = grad
     names = names_given(needs, needs.whole(args), sums)
     check_names(needs, names)
-    form = needs.form("adjoint", names)
+    form = needs.form(FormKind.ADJOINT, names)
     whole = needs.whole(args)
     if record_cmd and backs:
         raise GradientError(
@@ -96,13 +98,13 @@ def launch_adjoint(
 
 def only_written(needs: Needs) -> set[int]:
     """The positions of arrays that the kernel stores to and never reads."""
-    touched = needs.mod_ref.read | needs.mod_ref.extremes
     shared = {k for pair in needs.same for k in pair}
-    return {k for k, field in needs.written if not field and (k, field) not in touched and k not in shared}
+    alone = {ref for ref in needs.name if not ref.path and ref.position not in shared}
+    return {ref.position for ref in (alone & needs.changed) - needs.read - needs.extremes}
 
 
 def regraded(
-    needs: Needs, names: frozenset[str], extras: Sequence[Any], args: list[Any], k: int, grad: Any
+    needs: Needs, names: frozenset[str], extras: Extras, args: list[Any], k: int, grad: Any
 ) -> list[Any]:
     """The arguments of an adjoint launch with another gradient of parameter `k`, which had one when it was recorded.
 
@@ -115,8 +117,8 @@ def regraded(
     regraded_args = list(args)
     if isinstance(t, ArrayType) and needs.names[k] in names:
         regraded_args[k] = with_gradient(args[k], grad, backs)
-    elif any(e.kind == "sum" and e.position == k for e in extras):
-        regraded_args[len(needs.arguments) + [(e.kind, e.position) for e in extras].index(("sum", k))] = grad
+    elif GradientSum(k) in extras:
+        regraded_args[len(needs.arguments) + extras.index(GradientSum(k))] = grad
     else:
         raise GradientError(f"{what} had no gradient when the launch was recorded\nexpected: one, to be replaced")
     if backs:
@@ -189,9 +191,9 @@ def with_gradient(arg: Any, grad: array, backs: list[tuple[array, np.ndarray]], 
 def names_given(needs: Needs, args: list[Any], sums: dict[int, array]) -> frozenset[str]:
     """The names of everything that has a gradient in a launch by hand."""
     names = {needs.names[k] for k in sums}
-    for path in needs.floats:
-        if any(a._gradient is not None for _, a in arrays_at(args, path, tables=False) if isinstance(a, array)):
-            names.add(needs.name[path])
+    for ref in needs.floats:
+        if any(a._gradient is not None for _, a in arrays_at(args, ref, tables=False) if isinstance(a, array)):
+            names.add(needs.name[ref])
     return frozenset(names)
 
 
@@ -206,13 +208,13 @@ def check_present(needs: Needs, names: frozenset[str], args: list[Any]) -> None:
         )
 
 
-def extra_by_hand(kernel: Kernel, extra: Any, sums: dict[int, array], dims: Sequence[int]) -> Any:
+def extra_by_hand(kernel: Kernel, extra: ExtraParam, sums: dict[int, array], dims: Sequence[int]) -> Any:
     """The argument of an extra parameter of a launch. Raises where only a tape can give it."""
-    if extra.kind == "sum":
+    if isinstance(extra, GradientSum):
         return sums[extra.position]
-    if extra.kind == "extent":
+    if isinstance(extra, Extent):
         return int32(dims[extra.position])
-    if extra.kind == "before":
+    if isinstance(extra, Before):
         name = list(kernel.patterns)[extra.position]
         what = f"needs array {name!r} as it was before the launch, which overwrites it"
     else:

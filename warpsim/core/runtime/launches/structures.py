@@ -11,6 +11,7 @@ from typing import Any
 
 from ...ops.handles import open_handle
 from ...passes.simplify.handle_params import HandleParam
+from ...types.array_ref import member_at
 
 
 def whole_arguments(args: Sequence[Any], handle_params: Sequence[HandleParam], names: Sequence[str]) -> list[Any]:
@@ -22,8 +23,7 @@ def whole_arguments(args: Sequence[Any], handle_params: Sequence[HandleParam], n
 
 
 def _struct(value: Any, param: HandleParam, name: str) -> Any:
-    for field in param.path:
-        value = getattr(value, field)
+    value = member_at(value, param.path)
     if not value:
         return param.type()
     return open_handle(int(value), param.type, f"argument {'.'.join((name, *param.path))!r}").data

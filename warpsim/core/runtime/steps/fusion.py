@@ -11,11 +11,12 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...emit.layout import HEADER_WORDS, WORD, argument_offsets
 from ...ir.nodes import count
-from ...passes.analysis.ownership import Reach
+from ...passes.analysis.ownership import Own
+from ...types.array_ref import ArrayRef
 from ..arrays.allocation import span
 from ..arrays.array import array
 from ..arrays.indexed import indexedarray
@@ -36,13 +37,13 @@ Memory = dict["Place", str]
 
 
 class Place(NamedTuple):
-    """The bytes of an array, and which of its indices are a thread's own (see `Reach`): none where elements overlap."""
+    """The bytes of an array, and which of its indices are a thread's own: none where elements overlap."""
 
     low: int
     high: int
     strides: tuple[int, ...]
     itemsize: int
-    own: frozenset[tuple[int, int]]
+    own: Own
     writes: bool
 
     def joins_threads(self, other: Place, ndim: int) -> bool:
@@ -195,37 +196,35 @@ def conflict(one: Memory, other: Memory, ndim: int) -> str:
 def memory_of(call: LaunchCall) -> Memory | None:
     """What a launch reaches; None if its arguments do not tell."""
     launcher, memory = call.launcher, {}
-    known = None if launcher.program.handle_params else launcher.reaches
+    program = launcher.program
+    known = None if program.handle_params else program.own
     if known is None:
         return None
     names = [*launcher.kernel.patterns, *(f"extra {k}" for k in range(len(launcher.types)))]
-    for reach in known:
-        held: Any = call.args[reach.position]
-        for name in filter(None, reach.path.split(".")):
-            held = getattr(held, name)
-        places = places_of(call, reach, held)
+    for ref, own in known.items():
+        places = places_of(call, ref, own, ref in program.uses and program.uses[ref].changes)
         if places is None:
             return None
-        path = ".".join(filter(None, (names[reach.position], reach.path, "grad" * reach.is_grad)))
-        memory.update(dict.fromkeys(places, path))
+        memory.update(dict.fromkeys(places, ref.name(names)))
     return memory
 
 
-def places_of(call: LaunchCall, reach: Reach, held: Any) -> list[Place] | None:
+def places_of(call: LaunchCall, ref: ArrayRef, own: Own, writes: bool) -> list[Place] | None:
     """Where an array is that a launch reaches, with the tables through which it is seen; None if nobody knows."""
-    if isinstance(held, indexedarray) and not reach.is_grad:
+    held = ref.of(call.args)
+    if isinstance(held, indexedarray) and not ref.is_grad:
         tables = [Place(*span(t), (), 0, frozenset(), False) for t in held.indices if t is not None]
-        return [Place(*span(held.data), (), 0, frozenset(), reach.writes), *tables]
+        return [Place(*span(held.data), (), 0, frozenset(), writes), *tables]
     if not isinstance(held, array):
         return [] if held is None else None
     low, high = span(held)
-    if reach.is_grad:
-        if reach.path:
+    if ref.is_grad:
+        if ref.path:
             return None
-        gradient = _gradient_address(call, reach.position)
+        gradient = _gradient_address(call, ref.position)
         low, high = (gradient, gradient + high - low) if gradient else (0, 0)
-    own = reach.own if held._tag.apart else frozenset()
-    return [Place(low, high, tuple(held.strides), held._data.itemsize, own, reach.writes)]
+    own = own if held._tag.apart else frozenset()
+    return [Place(low, high, tuple(held.strides), held._data.itemsize, own, writes)]
 
 
 def _gradient_address(call: LaunchCall, position: int) -> int:

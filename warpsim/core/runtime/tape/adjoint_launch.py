@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from ....config import config
 from ....errors import GradientError, NotDifferentiableError
-from ...emit.program import Form
-from ...passes.analysis.mod_ref import NESTED
+from ...emit.program import Form, FormKind
+from ...passes.reverse.extra_params import Extent, ExtraParam, Returned
+from ...types.array_ref import ArrayRef, Fields
 from ...types.scalars import int32
 from ..arrays.allocation import meets
 from ..arrays.array import array
@@ -46,7 +47,7 @@ def reverse_step(entry: LaunchEntry) -> Step | None:
             if calls is not None:
                 return around(entry, in_turn(calls))
     names = needs.chosen(present)
-    if not any(path[1] == NESTED or needs.name[path] in names for path in needs.written):
+    if not any(ref.in_elements or needs.name[ref] in names for ref in needs.written):
         forward.reverses[key] = ()
         return None
     if not names and not has_gradients(needs, entry.args):
@@ -55,7 +56,7 @@ def reverse_step(entry: LaunchEntry) -> Step | None:
         warn_passed_by(entry)
         return None
     check_reversible(entry, names)
-    return first_step(entry, key, needs.form("adjoint", names))
+    return first_step(entry, key, needs.form(FormKind.ADJOINT, names))
 
 
 def warn_passed_by(entry: LaunchEntry) -> None:
@@ -78,10 +79,10 @@ def check_reversible(entry: LaunchEntry, names: frozenset[str]) -> None:
             help="pass a copy: wp.clone(x)",
         )
     check_names(needs, names)
-    for k, field in needs.written:
-        if not field and not entry.args[k]._tag.apart:
+    for ref in needs.written:
+        if not (ref.path or ref.in_elements) and not entry.args[ref.position]._tag.apart:
             raise NotDifferentiableError(
-                f"elements of array {needs.name[k, field]!r} share memory, and kernel {needs.kernel.key!r} writes to "
+                f"elements of array {needs.name[ref]!r} share memory, and kernel {needs.kernel.key!r} writes to "
                 f"it in the launch at {entry.place}",
                 expected="an array whose elements are apart", help="write to a copy: wp.clone(x)",
             )
@@ -111,7 +112,7 @@ def check_reversible(entry: LaunchEntry, names: frozenset[str]) -> None:
 def check_names(needs: Needs, names: frozenset[str]) -> None:
     """Raise when one array has a gradient under one name, and none under another."""
     for pair in needs.same:
-        words = [needs.name[k, ""] for k in pair]
+        words = [needs.name[ArrayRef(k)] for k in pair]
         if (words[0] in names) != (words[1] in names):
             first, second = sorted(words, key=lambda name: name not in names)
             raise NotDifferentiableError(
@@ -229,9 +230,9 @@ def stand_in_arguments(entry: LaunchEntry) -> list[Any]:
     if entry.snapshot is None:
         return args
     copies: dict[int, Copies] = {}
-    for (k, field), part, _, read in entry.snapshot.reads:
-        if read.copy is not None and field != NESTED:
-            copies.setdefault(k, {})[field, part] = read.copy
+    for ref, part, _, read in entry.snapshot.reads:
+        if read.copy is not None and not ref.in_elements:
+            copies.setdefault(ref.position, {})[ref.path, part] = read.copy
     for k, contents in copies.items():
         args[k] = substituted(args[k], contents)
     return args
@@ -242,7 +243,7 @@ def around(entry: LaunchEntry, step: Step) -> Step:
     if entry.snapshot is None:
         return step
     reads = entry.snapshot.reads
-    held = [(a._data, read) for (_, field), _, a, read in reads if field == NESTED and read.copy is not None]
+    held = [(a._data, read) for ref, _, a, read in reads if ref.in_elements and read.copy is not None]
     if not held:
         return step
 
@@ -253,17 +254,17 @@ def around(entry: LaunchEntry, step: Step) -> Step:
     return HostCall(run, entry.device, words=step.name)
 
 
-def extra_argument(entry: LaunchEntry, extra: Any) -> Any:
+def extra_argument(entry: LaunchEntry, extra: ExtraParam) -> Any:
     """The argument of an extra parameter of the adjoint."""
-    if extra.kind == "extent":
+    if isinstance(extra, Extent):
         return int32(as_indexed(entry.dim, entry.launcher.ndim)[extra.position])
     if entry.snapshot is None:
         first, position = len(entry.needs.plain_reads), list(entry.needs.own.before).index(extra.position)
         assert entry.reads is not None
-        before: list[tuple[str, int | None, Read]] = [("", None, entry.reads[first + position])]
-    elif extra.kind == "recorded":
+        before: list[tuple[Fields, int | None, Read]] = [((), None, entry.reads[first + position])]
+    elif isinstance(extra, Returned):
         return entry.snapshot.recorded[extra.position]
     else:
-        before = [(field, part, read) for field, part, _, read in entry.snapshot.before[extra.position]]
-    copies: Copies = {(field, part): read.copy for field, part, read in before if read.copy is not None}
+        before = [(ref.path, part, read) for ref, part, _, read in entry.snapshot.before[extra.position]]
+    copies: Copies = {(path, part): read.copy for path, part, read in before if read.copy is not None}
     return substituted(entry.args[extra.position], copies, grad=False)

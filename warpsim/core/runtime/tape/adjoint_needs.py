@@ -15,10 +15,12 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from ....errors import KernelError, Location
-from ...emit.program import Form, Program
+from ...emit.program import Form, FormKind, Program
 from ...ir.nodes import Call, Function, walk
-from ...passes.analysis.mod_ref import NESTED, ModRef, Path, array_paths, mod_ref, read_after_write, refers
+from ...passes.analysis.array_uses import array_uses, read_after_write
+from ...passes.reverse.extra_params import Before, Returned
 from ...passes.simplify.handle_params import resolved, with_handle_params
+from ...types.array_ref import ArrayRef, array_refs, element_refs, refers
 from ...types.arrays import ArrayType
 from ...types.cotangents import has_cotangent
 from ...types.structs import members
@@ -33,18 +35,18 @@ Same = tuple[tuple[int, int], ...]
 class User:
     """A recorded kernel that may look at the contents of one of its arrays in reverse."""
 
-    __slots__ = ("needs", "path")
+    __slots__ = ("needs", "ref")
 
-    def __init__(self, needs: Needs, path: Path):
-        self.needs, self.path = needs, path
+    def __init__(self, needs: Needs, ref: ArrayRef):
+        self.needs, self.ref = needs, ref
 
     def needed(self) -> bool:
         """Whether its adjoint really does."""
-        return self.path in self.needs.looked_at
+        return self.ref in self.needs.looked_at
 
     def __str__(self) -> str:
-        plural = "s" if self.path[1] == NESTED else ""
-        return f"array{plural} {self.needs.words(self.path)} of kernel {self.needs.kernel.key!r}"
+        plural = "s" * self.ref.in_elements
+        return f"array{plural} {self.needs.words(self.ref)} of kernel {self.needs.kernel.key!r}"
 
 
 class Always:
@@ -63,9 +65,9 @@ class Always:
 class Own(NamedTuple):
     """What a kernel needs of arrays that it writes itself."""
 
-    before: dict[int, list[str]]
-    """Parameters whose contents from before the launch are needed, with the fields that lead to the arrays."""
-    after: tuple[tuple[Path, User], ...]
+    before: dict[int, list[ArrayRef]]
+    """Parameters whose contents from before the launch are needed, with the arrays in them."""
+    after: tuple[tuple[ArrayRef, User], ...]
     """Arrays whose contents after the launch are needed."""
     recording: bool
     """Whether the launch must note what its atomics return."""
@@ -90,35 +92,36 @@ class Needs:
         self.arguments = tuple(p.type for p in self.fn.params)
         """The types of the kernel's parameters, and those of the structures that it reaches by ids."""
         self.names = [*kernel.patterns, *(p.hint for p in self.fn.params[len(types) :])]
-        names, paths = self.names, dict(array_paths(self.arguments))
-        self.name = {path: f"{names[path[0]]}.{path[1]}" if path[1] else names[path[0]] for path in paths}
-        self.floats = tuple(path for path, t in paths.items() if has_cotangent(t.dtype))
-        self.held: tuple[Path, ...] = tuple((k, NESTED) for k, t in enumerate(self.arguments) if refers(t))
-        """Parameters that reach arrays through elements of arrays."""
-        self.float_arrays = tuple(k for k, field in self.floats if not field)
-        self.mod_ref: ModRef = mod_ref(self.fn)
-        self.reads: tuple[tuple[Path, User], ...] = ()
+        refs = array_refs(self.arguments)
+        self.name = {ref: ref.name(self.names) for ref in refs}
+        self.floats = tuple(ref for ref, t in refs.items() if has_cotangent(t.dtype))
+        self.held = element_refs(self.arguments)
+        """Arrays that are reached through elements of arrays."""
+        self.float_arrays = tuple(ref.position for ref in self.floats if not ref.path)
+        uses = array_uses(self.fn) if self.handle_params else program.uses
+        self.read, self.changed, self.extremes, self.returns = uses.read, uses.changed, uses.extremes, uses.returns
+        self.reads: tuple[tuple[ArrayRef, User], ...] = ()
         if has_own_gradients(kernel.lowered(types)):  # their reverse may read what the kernel does not
-            self.mod_ref.read |= self.looked_at
+            self.read |= self.looked_at
         self.unify({k: j for j, k in same})
-        overlapping = (self.mod_ref.read | self.mod_ref.extremes) & self.mod_ref.written
-        reads = [path for path in paths if path in self.mod_ref.read and path not in overlapping]
-        reads += [path for path in self.mod_ref.read if path[1] == NESTED]
-        self.reads = tuple((path, User(self, path)) for path in reads)
-        self.written = tuple(sorted(self.mod_ref.written))
-        special = any(path[1] or t.indexed or refers(t) for path, t in paths.items())
+        overlapping = (self.read | self.extremes) & self.changed
+        reads = [ref for ref in refs if ref in self.read and ref not in overlapping]
+        reads += [ref for ref in self.held if ref in self.read]
+        self.reads = tuple((ref, User(self, ref)) for ref in reads)
+        self.written = tuple(sorted(self.changed))
+        special = any(ref.path or t.indexed or refers(t) for ref, t in refs.items())
         self.reaches = bool(self.handle_params or resolved(self.fn))
         """Whether the kernel reaches structures by ids."""
-        self.plain = not (special or same or self.mod_ref.returning or self.reaches)
+        self.plain = not (special or same or self.returns or self.reaches)
         """Whether all arrays are arguments of their own, so that launches can be recorded the short way."""
-        self.plain_reads = tuple((path[0], user) for path, user in self.reads) if self.plain else ()
-        self.plain_writes = tuple(path[0] for path in self.written) if self.plain else ()
-        self.disjoint = tuple((k, n) for k in self.plain_writes for n, _ in paths if n != k)
+        self.plain_reads = tuple((ref.position, user) for ref, user in self.reads) if self.plain else ()
+        self.plain_writes = tuple(ref.position for ref in self.written) if self.plain else ()
+        self.disjoint = tuple((k, ref.position) for k in self.plain_writes for ref in refs if ref.position != k)
         """Pairs of parameters that must not be given one memory: one of the two is written."""
         self.overlapping = overlapping
-        self.changing = bool(overlapping or self.mod_ref.returning)
+        self.changing = bool(overlapping or self.returns)
         """Whether the kernel changes what it reads: then the adjoint tells what to keep of it."""
-        self.orders: dict[tuple[Path, Path], bool] = {}
+        self.orders: dict[tuple[ArrayRef, ArrayRef], bool] = {}
         self.choices: dict[tuple[bool, ...], frozenset[str]] = {}
         self.served: dict[frozenset[str], bool] = {}
         self.enough: set[tuple[bool, ...]] = set()
@@ -126,10 +129,10 @@ class Needs:
 
     def unify(self, first: dict[int, int]) -> None:
         """Count what happens to an array under its first name."""
-        for paths in (self.mod_ref.read, self.mod_ref.written, self.mod_ref.extremes):
-            renamed = {(first[k], field) for k, field in paths if k in first}
-            paths -= {path for path in paths if path[0] in first}
-            paths |= renamed
+        for refs in (self.read, self.changed, self.extremes):
+            others = {ref for ref in refs if ref.position in first}
+            refs -= others
+            refs |= {ref._replace(position=first[ref.position]) for ref in others}
 
     def whole(self, args: Sequence[Any]) -> list[Any]:
         """Arguments, and behind them the structures that they have ids of.
@@ -144,16 +147,15 @@ class Needs:
         calls = [] if self.adjoint is None else resolved(self.adjoint.fn)
         return calls[0].location if calls else None
 
-    def form(self, kind: str, gradients: frozenset[str]) -> Form:
+    def form(self, kind: FormKind, gradients: frozenset[str]) -> Form:
         """A form of the kernel for these arguments."""
         return Form(kind, gradients, self.same)
 
-    def words(self, path: Path) -> str:
+    def words(self, ref: ArrayRef) -> str:
         """An array in messages."""
-        name = self.names[path[0]]
-        return f"in elements of {name!r}" if path[1] == NESTED else repr(self.name[path])
+        return f"in elements of {self.names[ref.position]!r}" if ref.in_elements else repr(self.name[ref])
 
-    def disorder(self, read: Path, written: Path) -> bool:
+    def disorder(self, read: ArrayRef, written: ArrayRef) -> bool:
         """Whether a thread may read one array after it wrote the other."""
         if (read, written) not in self.orders:
             self.orders[read, written] = read_after_write(self.fn, read, written)
@@ -164,7 +166,7 @@ class Needs:
         names = self.choices.get(present)
         if names is None:
             pairs = zip(self.floats, present, strict=True)
-            names = self.choices[present] = frozenset(self.name[path] for path, has in pairs if has)
+            names = self.choices[present] = frozenset(self.name[ref] for ref, has in pairs if has)
         return names
 
     def suited(self, present: tuple[bool, ...]) -> Needs:
@@ -191,15 +193,15 @@ class Needs:
     @cached_property
     def kept(self) -> frozenset[Any]:
         """What a tape has of a launch for its adjoint."""
-        before = {("before", k, field) for k, fields in self.own.before.items() for field in fields}
-        after = {("after", *path) for path in self.looked_at}
+        before = {("before", ref) for refs in self.own.before.values() for ref in refs}
+        after = {("after", ref) for ref in self.looked_at}
         return frozenset(before | after | ({"recorded"} if self.own.recording else set()))
 
     @cached_property
     def adjoint(self) -> Program | None:
         """The program of the adjoint, or None when there is none: `backward` will say why."""
-        floats = frozenset(self.name[path] for path in self.floats)
-        form = self.form("adjoint", floats if self.gradients is None else self.gradients)
+        floats = frozenset(self.name[ref] for ref in self.floats)
+        form = self.form(FormKind.ADJOINT, floats if self.gradients is None else self.gradients)
         try:
             return self.kernel.program(self.types, self.settings, False, form)
         except KernelError:
@@ -214,25 +216,25 @@ class Needs:
         return None if needs.adjoint is None else needs
 
     @cached_property
-    def looked_at(self) -> frozenset[Path]:
+    def looked_at(self) -> frozenset[ArrayRef]:
         """The arrays whose contents the adjoint reads."""
         if self.adjoint is None:
-            return frozenset(path for path, _ in self.reads)
-        read = frozenset(path for path in mod_ref(self.adjoint.fn).read if path[0] < len(self.arguments))
+            return frozenset(ref for ref, _ in self.reads)
+        read = frozenset(ref for ref in self.adjoint.uses.read if ref.position < len(self.arguments))
         return read if self.general is None else read | self.general.looked_at
 
     @cached_property
     def plain_before(self) -> tuple[tuple[int, User | Always], ...]:
         """Positions whose contents from before the launch are needed, with their users: those only read come first."""
-        return (*self.plain_reads, *((k, self.user_before(k)) for k in self.own.before))
+        return (*self.plain_reads, *((k, self.user_before(ArrayRef(k))) for k in self.own.before))
 
     @cached_property
     def plain_after(self) -> tuple[tuple[int, User], ...]:
         """Positions that the kernel writes whose contents from after the launch are needed, with their users."""
-        return tuple((path[0], user) for path, user in self.own.after)
+        return tuple((ref.position, user) for ref, user in self.own.after)
 
-    def user_before(self, k: int, field: str = "") -> Always:
-        return Always(f"array {self.name[k, field]!r} of kernel {self.kernel.key!r}")
+    def user_before(self, ref: ArrayRef) -> Always:
+        return Always(f"array {self.name[ref]!r} of kernel {self.kernel.key!r}")
 
     @cached_property
     def own(self) -> Own:
@@ -240,16 +242,16 @@ class Needs:
         if not self.changing or self.adjoint is None:
             return Own({}, (), False)
         extras, first = self.adjoint.extras, len(self.arguments)
-        read = sorted(mod_ref(self.adjoint.fn).read)
+        read = sorted(self.adjoint.uses.read)
         before = {} if self.general is None else dict(self.general.own.before)
         for k, e in enumerate(extras):
-            if e.kind == "before":
-                fields = [field for n, field in read if n == first + k]
-                before[e.position] = sorted({*before.get(e.position, ()), *fields})
-        recording = any(e.kind == "recorded" for e in extras)
+            if isinstance(e, Before):
+                refs = (ref._replace(position=e.position) for ref in read if ref.position == first + k)
+                before[e.position] = sorted({*before.get(e.position, ()), *refs})
+        recording = any(isinstance(e, Returned) for e in extras)
         # Arrays in elements of others hold their contents from before the launch in reverse, see `overlap_error`.
-        changed = [path for path in self.overlapping if path in self.looked_at and path[1] != NESTED]
-        after = tuple((path, User(self, path)) for path in changed)
+        changed = [ref for ref in self.overlapping if ref in self.looked_at and not ref.in_elements]
+        after = tuple((ref, User(self, ref)) for ref in changed)
         return Own(before, after, recording or (self.general is not None and self.general.own.recording))
 
 
@@ -281,7 +283,7 @@ def same_arrays(needs: Needs, args: Any) -> Same:
         first = positions.setdefault((a._address, a.shape, a.strides, t), k)
         if first != k:
             pairs.append((first, k))
-    written = {k for k, field in needs.written if not field}
+    written = {ref.position for ref in needs.written if not ref.path}
     met = {first for first, k in pairs if first in written or k in written}
     return tuple(pair for pair in pairs if pair[0] in met)
 
@@ -289,14 +291,11 @@ def same_arrays(needs: Needs, args: Any) -> Same:
 # ----- arrays in arguments ----------------------------------------------------------------------
 
 
-def arrays_at(args: Any, path: Path, tables: bool = True) -> list[tuple[int | None, array]]:
-    """The arrays that a path leads to, with the number of the index table or None; none for a missing one."""
-    k, field = path
-    value = args[k]
-    if field == NESTED:
+def arrays_at(args: Any, ref: ArrayRef, tables: bool = True) -> list[tuple[int | None, array]]:
+    """The arrays that are meant, with the number of the index table or None; none for a missing one."""
+    value = ref.of(args)
+    if ref.in_elements:
         return [(None, a._array) for a in held_by(value)]
-    for name in field.split(".") if field else ():
-        value = getattr(value, name)
     if value is None:
         return []
     reached: list[tuple[int | None, array]] = [(None, value._array)]
@@ -316,8 +315,8 @@ def held_by(value: Any) -> Iterator[Any]:
 
 def has_gradients(needs: Needs, args: Any) -> bool:
     """Whether some argument has a gradient."""
-    paths = (*needs.floats, *needs.held)
-    return any(a._memory.has_gradient for path in paths for _, a in arrays_at(args, path, tables=False))
+    refs = (*needs.floats, *needs.held)
+    return any(a._memory.has_gradient for ref in refs for _, a in arrays_at(args, ref, tables=False))
 
 
 def have_gradients(needs: Needs, args: Any) -> tuple[bool, ...]:

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....errors import TapeOverwriteError
-from ...emit.program import Form
+from ...emit.program import Form, FormKind
 from ...ir.nodes import Function
-from ...passes.analysis.mod_ref import NESTED, Path
 from ...passes.reverse.marking import is_opaque
 from ...types import structs
+from ...types.array_ref import ArrayRef, Fields
 from ...types.cotangents import has_cotangent
 from ...types.scalars import holds_floats
 from ..arrays.allocation import Allocation, span
@@ -36,18 +36,18 @@ from .adjoint_needs import Needs
 from .entry import ArrayUse, MovedEntry, TapeEntry, gradient_in
 from .stand_ins import stand_in
 
-MARKING = Form("marking")
-Wrote = Sequence[tuple[Path, array]]
+MARKING = Form(FormKind.MARKING)
+Wrote = Sequence[tuple[ArrayRef, array]]
 
 
 class ConstantWrite(TapeEntry):
-    """What a launch that counts as constant stored. marks: by path, the array and the marks in it."""
+    """What a launch that counts as constant stored. marks: by place, the array and the marks in it."""
 
-    def __init__(self, needs: Needs, marks: dict[Path, tuple[array, array]], place: CallSite):
+    def __init__(self, needs: Needs, marks: dict[ArrayRef, tuple[array, array]], place: CallSite):
         self.marks, self.place = marks, place
         self.name, self.parameters = needs.kernel.key, needs.name
         self.title = f"kernel {self.name!r}"
-        self.known: dict[Path, list[Marked]] = {}
+        self.known: dict[ArrayRef, list[Marked]] = {}
 
     def compress(self) -> None:
         """Keep of the marks what they say, now that the launch has run."""
@@ -77,7 +77,7 @@ class ConstantWrite(TapeEntry):
                 if updated is not None and part[updated].any():
                     raise self.refusal(path)
 
-    def refusal(self, path: Path) -> TapeOverwriteError:
+    def refusal(self, path: ArrayRef) -> TapeOverwriteError:
         return TapeOverwriteError(
             f"a gradient arrives at elements of array {self.parameters[path]!r} that {self.title} updated in a launch "
             f"whose results count as constant\nfound: the launch at {self.place}, with record_tape=False or of a "
@@ -101,7 +101,7 @@ class ConstantLaunch(NamedTuple):
 
     call: LaunchCall
     entries: list[tuple[Any, ConstantWrite]]
-    marks: dict[Path, array]
+    marks: dict[ArrayRef, array]
 
     def record(self) -> None:
         """Let the tapes know what was stored, now that the launch has run."""
@@ -176,7 +176,7 @@ def can_be_marked(call: LaunchCall, needs: Needs, args: list[Any], wrote: Wrote)
     """Whether the marking form sees every write of a launch to memory that has gradients."""
     if not call.launcher.device.shares_host_memory or has_opaque_writes(needs.fn):
         return False
-    if any(map(structs.is_in_pieces, needs.arguments)) or any(path[1] == NESTED for path in needs.written):
+    if any(map(structs.is_in_pieces, needs.arguments)) or any(ref.in_elements for ref in needs.written):
         return False
     graded = [a for _, a in wrote if a._memory.has_gradient]
     return all(a._gradient is not None and a._tag.apart for a in graded)
@@ -193,17 +193,17 @@ def marks_for(a: array) -> array:
     return array._wrap(allocate_like(a._gradient._data), a.dtype, a.device)
 
 
-def marked_argument(value: Any, k: int, marks: Mapping[Path, tuple[array, array]], field: str = "") -> Any:
+def marked_argument(value: Any, k: int, marks: Mapping[ArrayRef, tuple[array, array]], path: Fields = ()) -> Any:
     """An argument with marks in the place of gradients."""
     if isinstance(value, structs.Struct):
         copied = object.__new__(type(value))
         for name in type(value).fields:
-            inner = marked_argument(getattr(value, name), k, marks, f"{field}.{name}" if field else name)
+            inner = marked_argument(getattr(value, name), k, marks, (*path, name))
             object.__setattr__(copied, name, inner)
         return copied
     if isinstance(value, indexedarray):
-        return indexedarray(marked_array(value.data, marks.get((k, field))), value.indices)
-    return marked_array(value, marks.get((k, field))) if isinstance(value, array) else value
+        return indexedarray(marked_array(value.data, marks.get(ArrayRef(k, path))), value.indices)
+    return marked_array(value, marks.get(ArrayRef(k, path))) if isinstance(value, array) else value
 
 
 def marked_array(a: array, known: tuple[array, array] | None) -> array:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from types import CodeType
 from typing import Any, NamedTuple
 
-from ...passes.analysis.mod_ref import Path
+from ...types.array_ref import ArrayRef
 from ...types.cotangents import has_cotangent
 from ..arrays.array import array
 from ..arrays.call_site import CallSite
@@ -25,10 +25,10 @@ class LaunchSnapshot:
     """Records of a launch beyond its array arguments: arrays in structs, index tables, contents from before it."""
 
     def __init__(self) -> None:
-        self.reads: list[tuple[Path, int | None, array, Read]] = []
-        """Path of the array; which index table of an indexedarray, or None; the array; its contents."""
-        self.before: dict[int, list[tuple[str, int | None, array, Read]]] = {}
-        """Contents from before the launch, by parameter: field of a struct, index table, array, contents."""
+        self.reads: list[tuple[ArrayRef, int | None, array, Read]] = []
+        """The array's place; which index table of an indexedarray, or None; the array; its contents."""
+        self.before: dict[int, list[tuple[ArrayRef, int | None, array, Read]]] = {}
+        """Contents from before the launch, by parameter: place, index table, array, contents."""
         self.recorded: dict[int, array] = {}
         """What atomics returned, by the number of the atomic."""
         self.overlap_error = ""
@@ -106,8 +106,8 @@ class LaunchEntry(Launched, TapeEntry):
     # ----- arrays -----------------------------------------------------------------------------
 
     def uses(self) -> Iterator[ArrayUse]:
-        for path, name, reads, writes, depends, direct in parameter_uses(self.needs):
-            for table, a in arrays_at(self.args, path):
+        for ref, name, reads, writes, depends, direct in parameter_uses(self.needs):
+            for table, a in arrays_at(self.args, ref):
                 if table is None:
                     yield ArrayUse(name, a, reads, writes, depends, direct)
                 else:
@@ -119,14 +119,14 @@ class LaunchEntry(Launched, TapeEntry):
     def written(self) -> Iterator[array]:
         if self.needs.plain:
             return (self.args[k] for k in self.needs.plain_writes)
-        return (a for path in self.needs.written for _, a in arrays_at(self.args, path, tables=False))
+        return (a for ref in self.needs.written for _, a in arrays_at(self.args, ref, tables=False))
 
     def arrays(self) -> Iterator[array]:
         """The arrays of floats among the arguments, and in elements of arguments."""
         if self.needs.plain:
             return (self.args[k] for k in self.needs.float_arrays)
-        paths = (*self.needs.floats, *self.needs.held)
-        reached = (a for path in paths for _, a in arrays_at(self.args, path, tables=False))
+        refs = (*self.needs.floats, *self.needs.held)
+        reached = (a for ref in refs for _, a in arrays_at(self.args, ref, tables=False))
         return (a for a in reached if has_cotangent(a.dtype))
 
     # ----- reverse ----------------------------------------------------------------------------
@@ -160,12 +160,11 @@ class LaunchEntry(Launched, TapeEntry):
 
 
 @lru_cache(maxsize=1024)
-def parameter_uses(needs: Needs) -> tuple[tuple[Path, str, bool, bool, bool, bool], ...]:
-    """The arrays that a kernel is given or reaches: path, and the fields of their `ArrayUse`."""
-    mod_ref = needs.mod_ref
-    depends = mod_ref.read | mod_ref.extremes | (mod_ref.written if mod_ref.returning else set())
-    paths = [*needs.name, *sorted((depends | mod_ref.written) - set(needs.name))]
+def parameter_uses(needs: Needs) -> tuple[tuple[ArrayRef, str, bool, bool, bool, bool], ...]:
+    """The arrays that a kernel is given or reaches: place, and the fields of their `ArrayUse`."""
+    depends = needs.read | needs.extremes | (needs.changed if needs.returns else set())
+    refs = [*needs.name, *sorted((depends | needs.changed) - set(needs.name))]
     return tuple(
-        (p, needs.name.get(p, "?"), p in mod_ref.read, p in mod_ref.written, p in depends, p in needs.name)
-        for p in paths
+        (ref, needs.name.get(ref, "?"), ref in needs.read, ref in needs.changed, ref in depends, ref in needs.name)
+        for ref in refs
     )

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ...emit.program import Form
-from ...passes.analysis.mod_ref import NESTED, Path
+from ...emit.program import Form, FormKind
+from ...types.array_ref import ArrayRef
 from ...types.structs import frozen
 from ..arrays import saved_contents
 from ..arrays.allocation import meets, span
@@ -147,7 +147,7 @@ def run_generally(call: LaunchCall, place: CallSite, run: Run = run_now) -> None
         needs = needs.suited(have_gradients(needs, args))
     notes = {tape: before_launch(needs, args, tape.session, place) for tape in recorders} if differentiable else {}
     writer = Writer(f"launch of kernel {needs.kernel.key!r}", place)
-    wrote = [(path, a) for path in needs.written for _, a in arrays_at(args, path, tables=False)]
+    wrote = [(ref, a) for ref in needs.written for _, a in arrays_at(args, ref, tables=False)]
     constant = None
     if tapes and (launcher.is_constant or not call.record):
         constant = constant_launch(call, needs, args, wrote, tapes, place)
@@ -178,7 +178,7 @@ def run_generally(call: LaunchCall, place: CallSite, run: Run = run_now) -> None
         constant.record()
 
 
-def overlap_error(needs: Needs, args: Any, snapshot: LaunchSnapshot, wrote: list[tuple[Path, array]]) -> str:
+def overlap_error(needs: Needs, args: Any, snapshot: LaunchSnapshot, wrote: list[tuple[ArrayRef, array]]) -> str:
     """Which arrays of a launch overlap so that it cannot be reversed; nothing when all is well.
 
     Contents of an array that the launch overwrites under another name, or that it found in an element of
@@ -186,11 +186,11 @@ def overlap_error(needs: Needs, args: Any, snapshot: LaunchSnapshot, wrote: list
     that the launch reads and writes may not be written under another name.
     """
     memories = {id(b._memory) for _, b in wrote}
-    reads = [(path, a) for path, part, a, _ in snapshot.reads if part is None and id(a._memory) in memories]
-    reads += [(path, a) for path in needs.overlapping for _, a in arrays_at(args, path, tables=False)]
+    reads = [(ref, a) for ref, part, a, _ in snapshot.reads if part is None and id(a._memory) in memories]
+    reads += [(ref, a) for ref in needs.overlapping for _, a in arrays_at(args, ref, tables=False)]
     for read, a in reads:
         for written, b in wrote:
-            nested = read[1] == NESTED
+            nested = read.in_elements
             if (nested or read != written) and a._memory is b._memory and meets(a._data, b._data):
                 changed = read in needs.overlapping and not nested
                 if changed or (needs.disorder(read, written) and (not nested or read in needs.looked_at)):
@@ -201,27 +201,27 @@ def overlap_error(needs: Needs, args: Any, snapshot: LaunchSnapshot, wrote: list
 def before_launch(needs: Needs, args: list[Any], session: Any, place: CallSite) -> LaunchSnapshot:
     """Register what the adjoint needs of the contents before the launch."""
     snapshot = LaunchSnapshot()
-    for path, user in needs.reads:
-        for part, a in arrays_at(args, path):
-            snapshot.reads.append((path, part, a, register(a, user, session, place)))
-    for k, fields in needs.own.before.items():
-        users = [(field, needs.user_before(k, field)) for field in fields]
-        accessed = [(field, part, a, user) for field, user in users for part, a in arrays_at(args, (k, field))]
-        snapshot.before[k] = [(field, part, a, register(a, user, session, place)) for field, part, a, user in accessed]
+    for ref, user in needs.reads:
+        for part, a in arrays_at(args, ref):
+            snapshot.reads.append((ref, part, a, register(a, user, session, place)))
+    for k, refs in needs.own.before.items():
+        users = [(ref, needs.user_before(ref)) for ref in refs]
+        accessed = [(ref, part, a, user) for ref, user in users for part, a in arrays_at(args, ref)]
+        snapshot.before[k] = [(ref, part, a, register(a, user, session, place)) for ref, part, a, user in accessed]
     return snapshot
 
 
 def after_launch(needs: Needs, args: list[Any], session: Any, place: CallSite, snapshot: LaunchSnapshot) -> None:
     """Register what the adjoint needs of the contents after the launch."""
-    for path, user in needs.own.after:
-        for part, a in arrays_at(args, path):
-            snapshot.reads.append((path, part, a, register(a, user, session, place)))
-    for path in needs.written:  # an indexedarray that is only written: where to
-        if path[1] != NESTED:
-            for part, a in arrays_at(args, path):
+    for ref, user in needs.own.after:
+        for part, a in arrays_at(args, ref):
+            snapshot.reads.append((ref, part, a, register(a, user, session, place)))
+    for ref in needs.written:  # an indexedarray that is only written: where to
+        if not ref.in_elements:
+            for part, a in arrays_at(args, ref):
                 if part is not None:
-                    table = Always(f"index table {part} of array {needs.name[path]!r} of kernel {needs.kernel.key!r}")
-                    snapshot.reads.append((path, part, a, register(a, table, session, place)))
+                    table = Always(f"index table {part} of array {needs.name[ref]!r} of kernel {needs.kernel.key!r}")
+                    snapshot.reads.append((ref, part, a, register(a, table, session, place)))
 
 
 def register(a: array, user: Any, session: Any, place: CallSite) -> Any:
@@ -244,7 +244,7 @@ def noted_arrays(needs: Needs, dim: Any, device: Device) -> dict[int, array]:
 
 def recording_form(needs: Needs) -> Form:
     """The form of a kernel that notes what its atomics return."""
-    return needs.form("recording", frozenset(needs.name[path] for path in needs.floats))
+    return needs.form(FormKind.RECORDING, frozenset(needs.name[ref] for ref in needs.floats))
 
 
 def noting(call: LaunchCall, needs: Needs, noted: dict[int, array]) -> LaunchCall:

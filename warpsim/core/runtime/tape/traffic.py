@@ -38,8 +38,5 @@ def traffic(kernel: Kernel, args: Sequence[Any]) -> Traffic:
 
 def of_needs(needs: Needs) -> Traffic:
     """The same, for a kernel at fixed argument types."""
-    mod_ref, name = needs.mod_ref, needs.name
-    return Traffic(
-        frozenset(name[path] for path in mod_ref.read if path in name),
-        frozenset(name[path] for path in mod_ref.written if path in name),
-    )
+    name = needs.name
+    return Traffic(*(frozenset(name[ref] for ref in refs if ref in name) for refs in (needs.read, needs.changed)))
