@@ -20,11 +20,11 @@ import numpy as np
 
 from ..core.emit.program import FormKind
 from ..core.language import Kernel, array, launch
-from ..core.runtime.arrays.allocation import bounds
 from ..core.runtime.arrays.indexed import indexedarray
 from ..core.runtime.arrays.mirrors import Mirror
 from ..core.runtime.arrays.saved_contents import Paused
 from ..core.runtime.devices.device_memory import on_host
+from ..core.runtime.devices.memory_range import overlap
 from ..core.runtime.tape.given_seeds import check_loss
 from ..core.runtime.tape.tangent_launch import as_type
 from ..core.runtime.tape.tape import Tape
@@ -99,16 +99,12 @@ def arrays_that_move(dual: DualLaunch, moved: Iterable[str]) -> list[str]:
     """Arrays that have a tangent: those given one, those that are written, and what shares memory with these."""
     names = [name for name in dual.arrays() if name in moved or name in dual.written]
     while True:
-        spans = [bounds(dual.value(name)._array._data) for name in names]
-        more = [name for name in dual.arrays() if name not in names and _meets(dual.value(name)._array, spans)]
+        known = [dual.value(name) for name in names]
+        others = [name for name in dual.arrays() if name not in names]
+        more = [name for name in others if any(overlap(dual.value(name), a) for a in known)]
         if not more:
             return names
         names += more
-
-
-def _meets(a: Any, spans: list[tuple[int, int]]) -> bool:
-    low, high = bounds(a._data)
-    return any(low < end and start < high for start, end in spans)
 
 
 def set_tangents(dual: DualLaunch, mirror: Mirror, moved: dict[str, Any]) -> None:

@@ -18,10 +18,10 @@ from ..config import config
 from ..core.emit.program import Form, FormKind
 from ..core.language import Kernel, array, clone, launch, zeros, zeros_like
 from ..core.passes.reverse.extra_params import GradientSum
-from ..core.runtime.arrays.allocation import bounds
 from ..core.runtime.arrays.saved_contents import Paused
 from ..core.runtime.commands.adjoint_by_hand import launch_adjoint
 from ..core.runtime.devices.device import CPU, Device
+from ..core.runtime.devices.memory_range import overlap
 from ..core.runtime.launches.dimensions import threads_of_block
 from ..core.runtime.launches.launcher import Launcher
 from ..core.runtime.tape.adjoint_needs import Needs, needs_of
@@ -44,14 +44,13 @@ class Call:
 
     def separate(self, groups: Sequence[Sequence[array]]) -> None:
         """Copy inputs that share memory with other ones or with the groups: each is a variable of its own."""
-        taken = [bounds(a._data) for group in groups for a in group]
+        taken = [a for group in groups for a in group]
         for k, a in enumerate(self.inputs):
             if isinstance(a, array):
-                low, high = bounds(a._data)
-                if any(low < end and begin < high for begin, end in taken):
+                if any(overlap(a, other) for other in taken):
                     self.inputs[k] = clone(a, requires_grad=False)
                 else:
-                    taken.append((low, high))
+                    taken.append(a)
 
 
 class Operator:

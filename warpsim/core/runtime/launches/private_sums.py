@@ -17,7 +17,6 @@ real atomics 2.4.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 from ...emit.layout import GATHERED_PRIVATE, SCATTERED_PRIVATE, WORD, argument_offsets
@@ -27,10 +26,10 @@ from ...passes.analysis.cost import times_run
 from ...types.array_ref import ArrayRef
 from ...types.compounds import scalar_of, size_of
 from ...types.scalars import is_float
-from ..arrays.allocation import span
 from ..arrays.array import array
 from ..arrays.indexed import indexedarray
 from ..arrays.self_overlap import meets_itself
+from ..devices.memory_range import any_meet, range_of
 from . import private_copies
 from .dimensions import as_indexed
 from .launcher import LaunchCall
@@ -148,5 +147,4 @@ def any_overlap(args: Sequence[Any]) -> bool:
     arrays += [a._gradient for a in arrays if a._gradient is not None]
     if not all(a._tag.apart for a in arrays):
         return True
-    spans = sorted(span(a) for a in arrays if a.size)
-    return any(later[0] < earlier[1] for earlier, later in pairwise(spans))
+    return any_meet(map(range_of, arrays))

@@ -8,9 +8,9 @@ from typing import Any
 from ...emit.program import Form, FormKind
 from ...types.array_ref import ArrayRef
 from ...types.arrays import ArrayType
-from ..arrays.allocation import span
-from ..arrays.array import array, overlap
+from ..arrays.array import array
 from ..arrays.indexed import indexedarray
+from ..devices.memory_range import any_meet, range_of
 
 
 def alias_test(
@@ -32,9 +32,8 @@ def alias_test(
                 a = a.data
             if b.__class__ is indexedarray:
                 b = b.data
-            low, high = a._span or span(a)
-            first, last = b._span or span(b)
-            if low < last and first < high and low < high and first < last:
+            here, there = a._range or range_of(a), b._range or range_of(b)
+            if here[0] < there[1] and there[0] < here[1] and here.meets(there):  # most are apart, and cost no call
                 return True
         return False
 
@@ -59,4 +58,4 @@ def gradients_meet(args: Sequence[Any]) -> bool:
             gradients.append(a._grad)
     if len({id(g._memory) for g in gradients}) == len(gradients):
         return False
-    return any(overlap(a, b) for k, a in enumerate(gradients) for b in gradients[:k])
+    return any_meet(map(range_of, gradients))

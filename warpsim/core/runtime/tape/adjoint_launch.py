@@ -12,9 +12,9 @@ from ...emit.program import Form, FormKind
 from ...passes.reverse.extra_params import Extent, ExtraParam, Returned
 from ...types.array_ref import ArrayRef, Fields
 from ...types.scalars import int32
-from ..arrays.allocation import meets
 from ..arrays.array import array
 from ..arrays.saved_contents import Read
+from ..devices.memory_range import share_elements
 from ..launches.dimensions import as_indexed
 from ..launches.for_device import prepare
 from ..launches.launcher import LaunchCall, Launcher
@@ -133,7 +133,7 @@ def check_aliases(written: Iterable[array], arrays: Sequence[array]) -> None:
             continue  # a view that takes its part of the owner's gradient only now
         others = [b for b in arrays if b._memory is a._memory and b._gradient is not None]
         for b in others:
-            if meets(a._data, b._data):
+            if share_elements(a._data, b._data):
                 raise NotDifferentiableError(
                     f"{a!r} without gradient was written on the tape, and shares memory with {b!r}, which has one",
                     expected="arrays that have gradients under all names by which they are written",
@@ -144,7 +144,7 @@ def check_aliases(written: Iterable[array], arrays: Sequence[array]) -> None:
 def check_one_gradient(a: array, arrays: Sequence[array]) -> None:
     """Raise when an array was written whose elements have another gradient under another name."""
     for b in arrays:
-        if b._memory is a._memory and b._gradient is not None and meets(a._data, b._data):
+        if b._memory is a._memory and b._gradient is not None and share_elements(a._data, b._data):
             if b._gradient._address - b._address != a._gradient._address - a._address:
                 raise NotDifferentiableError(
                     f"{a!r} was written on the tape, and shares memory with {b!r}, which has a gradient of its own",

@@ -21,13 +21,14 @@ from ...types import structs
 from ...types.array_ref import ArrayRef, Fields
 from ...types.cotangents import has_cotangent
 from ...types.scalars import holds_floats
-from ..arrays.allocation import Allocation, span
+from ..arrays.allocation import Allocation
 from ..arrays.array import array
 from ..arrays.call_site import CallSite
 from ..arrays.host_memory import allocate_like
 from ..arrays.indexed import indexedarray
 from ..arrays.mirrors import Mirror
 from ..devices.capture import current_graph
+from ..devices.memory_range import range_of
 from ..launches.for_device import prepare
 from ..launches.launcher import LaunchCall
 from ..steps.host_call import HostCall, recorded
@@ -148,7 +149,7 @@ def constant_launch(
         words = f"launch of kernel {needs.kernel.key!r} at {place}"
         for tape, used in known:
             for a in used.values():
-                tape.session.note_unseen(a._memory, span(a), words, len(tape.log) + call.record)
+                tape.session.note_unseen(a._memory, range_of(a), words, len(tape.log) + call.record)
         return None
     marks = {path: (a, marks_for(a)) for path, a in graded}
     plain = {path: m for path, (_, m) in marks.items()}

@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 
 from ...types.arrays import type_name
 from ...types.cotangents import has_cotangent
-from ..arrays.array import array, overlap
+from ..arrays.array import array
+from ..devices.memory_range import overlap
 from .entries import WriteEntry
 from .entry import ArrayUse, TapeEntry
 

@@ -13,6 +13,7 @@ from ..arrays.call_site import CallSite
 from ..arrays.indexed import indexedarray
 from ..arrays.mirrors import Mirror
 from ..arrays.saved_contents import Read
+from ..devices.memory_range import bounds, range_of
 from ..steps.host_call import HostCall
 from ..steps.move import Move, Piece, add_to
 from ..steps.step import Step
@@ -60,7 +61,7 @@ class WriteEntry(TapeEntry):
         clear = Piece(part, np.zeros((), part.dtype))
         if source is None:
             return [clear]
-        if source._data.size != part.size or np.may_share_memory(source._data, part):
+        if source._data.size != part.size or range_of(source).meets(bounds(part)):
             return None
         return [Piece(source._data, part, adds=True), clear]
 

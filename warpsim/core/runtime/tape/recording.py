@@ -16,12 +16,12 @@ from ...emit.program import Form, FormKind
 from ...types.array_ref import ArrayRef
 from ...types.structs import frozen
 from ..arrays import saved_contents
-from ..arrays.allocation import meets, span
 from ..arrays.array import array
 from ..arrays.call_site import CallSite, user_frame
 from ..arrays.in_pieces import give_gradients
 from ..arrays.saved_contents import Writer
 from ..devices.device import Device
+from ..devices.memory_range import range_of, share_elements
 from ..launches.for_device import prepare
 from ..launches.launcher import LaunchCall, Launcher
 from .adjoint_needs import Always, Needs, arrays_at, has_gradients, have_gradients, needs_of, same_arrays
@@ -86,7 +86,7 @@ def run_plain(
             memory.overwrite(args[k], args[k]._data, tapes, writer)
         if memory.known is not known and not memory.take(known):
             writer = Writer(f"launch of kernel {needs.kernel.key!r}", CallSite(frame.f_code, frame.f_lasti))
-            if memory.meet((known,) if tapes else (), span(args[k]), writer):
+            if memory.meet((known,) if tapes else (), range_of(args[k]), writer):
                 watched = [*(watched or ()), args[k]]
     if total <= launcher.serial_limit and not launcher.reports:
         launcher.function(block, 0, total, 0)
@@ -156,7 +156,7 @@ def run_generally(call: LaunchCall, place: CallSite, run: Run = run_now) -> None
         if memory.reads:
             memory.overwrite(a, a._data, tapes, writer)
         if memory.known is not known and memory.known != sessions and not (recorders and known and memory.take(known)):
-            memory.meet(sessions, span(a), writer, bool(recorders))
+            memory.meet(sessions, range_of(a), writer, bool(recorders))
     noted = noted_arrays(needs, call.dim, launcher.device) if notes and constant is None else {}
     if constant is not None:
         run(constant.call, constant.marks)
@@ -191,7 +191,7 @@ def overlap_error(needs: Needs, args: Any, snapshot: LaunchSnapshot, wrote: list
     for read, a in reads:
         for written, b in wrote:
             nested = read.in_elements
-            if (nested or read != written) and a._memory is b._memory and meets(a._data, b._data):
+            if (nested or read != written) and a._memory is b._memory and share_elements(a._data, b._data):
                 changed = read in needs.overlapping and not nested
                 if changed or (needs.disorder(read, written) and (not nested or read in needs.looked_at)):
                     return f"{needs.words(read)} and {needs.words(written)}"

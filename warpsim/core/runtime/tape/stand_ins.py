@@ -22,7 +22,7 @@ def stand_in(a: array, contents: np.ndarray, grad: bool = True) -> array:
     replacement = array.__new__(array)
     replacement.__dict__.update(a.__dict__)  # all but what follows is the same: contents lie as those of `a` do
     replacement._data, replacement._address = contents, contents.ctypes.data
-    replacement._span, replacement._memory = None, Allocation()
+    replacement._range, replacement._memory = None, Allocation()
     if not grad:
         replacement._grad = None
     replacement._pack()
