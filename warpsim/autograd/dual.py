@@ -18,9 +18,9 @@ from ..core.ops.tangents import slots
 from ..core.passes.forward.tangent import float_params
 from ..core.runtime.launches.arguments import adapted, is_missing
 from ..core.runtime.launches.dimensions import normalized, rank
-from ..core.runtime.tape.adjoint_needs import needs_of
+from ..core.runtime.tape.adjoint_needs import needs_of_arrays
+from ..core.runtime.tape.kernel_arrays import arrays_of
 from ..core.runtime.tape.tangent_launch import run_form
-from ..core.runtime.tape.traffic import of_needs
 from ..core.types import scalars, structs
 from ..core.types.array_ref import ArrayRef
 from ..core.types.arrays import ArrayType, type_name
@@ -43,15 +43,16 @@ class DualLaunch:
         self.kernel, self.device = kernel, get_device(device)
         names = list(kernel.patterns)
         own = [adapted(a, t, n, kernel.key, self.device) for a, t, n in zip(args, self.types, names, strict=True)]
-        self.needs = needs_of(kernel, self.types, kernel.settings())
-        self.args = self.needs.whole(own)
+        self.known = arrays_of(kernel, self.types, kernel.settings())
+        self.args = self.known.whole(own)
         for name, t in zip(names, self.types, strict=True):
             self._refuse_arrays_in_elements(name, t)
-        floats = {ref: t for ref, t in float_params(self.needs.fn.params).items() if not self._is_none(ref, t)}
-        self.refs = {ref.name(self.needs.names): ref for ref in floats}
+        floats = {ref: t for ref, t in float_params(self.known.fn.params).items() if not self._is_none(ref, t)}
+        self.refs = {ref.name(self.known.names): ref for ref in floats}
         self.types_of = dict(zip(self.refs, floats.values(), strict=True))
-        self.written = [name for name in self.refs if name in of_needs(self.needs).written]
-        self.read = [name for name in self.refs if name in of_needs(self.needs).read]
+        needs = needs_of_arrays(self.known)
+        self.written = [name for name, ref in self.refs.items() if ref in self.known.uses.changed]
+        self.read = [name for name, ref in self.refs.items() if ref in needs.read]
 
     def _is_none(self, ref: ArrayRef, t: Any) -> bool:
         return isinstance(t, ArrayType) and is_missing(ref.of(self.args))

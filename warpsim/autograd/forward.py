@@ -170,7 +170,7 @@ def second_order_of_launch(
     """Record one launch on private arguments, and differentiate that."""
     dual = DualLaunch(kernel, dim, args, device)
     moved, seeds = dual.named(vector), weights_of(dual, cotangents)
-    bound = BoundArguments(PrivateCopies(dual.args).args, dual.needs.handle_params)
+    bound = BoundArguments(PrivateCopies(dual.args).args, dual.known.handle_params)
     own = DualLaunch(kernel, dim, bound.args, device)
     for name in own.arrays():
         own.value(name)._array.requires_grad = True

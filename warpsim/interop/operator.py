@@ -24,7 +24,7 @@ from ..core.runtime.devices.device import CPU, Device
 from ..core.runtime.devices.memory_range import overlap
 from ..core.runtime.launches.dimensions import threads_of_block
 from ..core.runtime.launches.launcher import Launcher
-from ..core.runtime.tape.adjoint_needs import Needs, needs_of
+from ..core.runtime.tape.kernel_arrays import KernelArrays, arrays_of
 from ..core.runtime.tape.tape import Tape
 from ..core.types.arrays import ArrayType, type_name
 from ..core.types.cotangents import has_cotangent
@@ -211,14 +211,14 @@ class KernelOperator(Operator):
         return threads_of_block(self.block_dim, CPU) > 1
 
     @property
-    def needs(self) -> Needs:
-        """What the adjoint reads, of the kernel as it is now."""
+    def arrays(self) -> KernelArrays:
+        """The arrays of the kernel as it is now."""
         kernel = self.subject.current
-        return needs_of(kernel, tuple(kernel.patterns.values()), kernel.settings())
+        return arrays_of(kernel, tuple(kernel.patterns.values()), kernel.settings())
 
     def direct(self, active: Active) -> bool:
         """Whether the adjoint needs nothing of a launch but its inputs."""
-        return not self.in_blocks and adjoint_reads(self.needs, self.names(active)) is not None
+        return not self.in_blocks and adjoint_reads(self.arrays, self.names(active)) is not None
 
     def names(self, active: Active) -> frozenset[str]:
         """The parameters that have gradients."""
@@ -229,7 +229,7 @@ class KernelOperator(Operator):
         """The inputs whose contents gradients of the active ones depend on; found once while nothing is changed."""
         self.look()
         if active not in self._saved:
-            reads = adjoint_reads(self.needs, self.names(active))
+            reads = adjoint_reads(self.arrays, self.names(active))
             self._saved[active] = frozenset(range(len(self.signature.inputs))) if reads is None else reads
         return self._saved[active]
 
@@ -243,7 +243,7 @@ class KernelOperator(Operator):
         """What ran the adjoint for these inputs on the CPU last time; None before that, and where it is not direct."""
         self.look()
         if self._adjoints.get(active) is None:
-            form = self.needs.form(FormKind.ADJOINT, self.names(active))
+            form = self.arrays.form(FormKind.ADJOINT, self.names(active))
             known = self.subject.current.launchers.values() if self.direct(active) else ()
             fitting = (one for one in known if one.form == form and one.device is CPU)
             self._adjoints[active] = next((one for one in fitting if one.generation == config.generation), None)
@@ -308,15 +308,15 @@ class KernelOperator(Operator):
 
 
 @cache
-def adjoint_reads(needs: Needs, names: frozenset[str]) -> frozenset[int] | None:
+def adjoint_reads(arrays: KernelArrays, names: frozenset[str]) -> frozenset[int] | None:
     """The parameters whose contents an adjoint reads; None where it needs more than a kernel's inputs."""
-    program = needs.kernel.program(needs.types, needs.settings, False, Form(FormKind.ADJOINT, names))
-    own = len(needs.types)
+    program = arrays.program(Form(FormKind.ADJOINT, names))
+    own = len(arrays.types)
     read = {ref.position for ref in program.uses.read if ref.position < own}
-    written = {ref.position for ref in needs.written}
+    written = {ref.position for ref in arrays.written}
     if any(not isinstance(extra, GradientSum) for extra in program.extras) or read & written:
         return None
-    numbers = {k for k in range(own) if not isinstance(needs.types[k], ArrayType)}
+    numbers = {k for k in range(own) if not isinstance(arrays.types[k], ArrayType)}
     return frozenset(read | numbers)
 
 

@@ -86,7 +86,7 @@ def size_of(param: Parameter, shape: Shape) -> int:
 def native(evaluation: Evaluation, shapes: Sequence[Shape]) -> tuple[np.ndarray, Any] | None:
     """The plan of a call and what it needs alive, or None where Python has a part in it."""
     operator = evaluation.operator
-    if not isinstance(operator, KernelOperator) or operator.needs.reaches:
+    if not isinstance(operator, KernelOperator) or operator.arrays.reaches:
         return None
     if evaluation.form not in (VALUE, JVP, VJP) or (operator.in_blocks and evaluation.form != VALUE):
         return None
@@ -171,8 +171,8 @@ def jvp_steps(steps: Steps, operator: KernelOperator, call: Call) -> tuple[Launc
     args = operator.arguments(call, outputs)
     moving = {s.inputs[k].name: k for k in evaluation.active}
     results = {s.outputs[k].name: (n, k) for n, k in enumerate(s.float_outputs)}
-    needs = operator.needs
-    floats = (ref.name(needs.names) for ref in float_params(needs.fn.params))
+    arrays = operator.arrays
+    floats = (ref.name(arrays.names) for ref in float_params(arrays.fn.params))
     names = [name for name in floats if name in moving or name in results]
     own = {param.name: a for param, a in zip(s.params, args, strict=True)}
     further = [stand_in_like(own[name]) for name in names]
@@ -183,7 +183,7 @@ def jvp_steps(steps: Steps, operator: KernelOperator, call: Call) -> tuple[Launc
     sizes = [size_of(param, shape) for param, shape in zip(s.outputs, call.shapes, strict=True)]
     outputs_at(steps, operator, offsets, [steps.reserve(size) for size in sizes])
     count = len(evaluation.operands)
-    for name, at in zip(names, offsets[len(needs.arguments) :], strict=True):
+    for name, at in zip(names, offsets[len(arrays.arguments) :], strict=True):
         direction = count + evaluation.active.index(moving[name]) if name in moving else None
         if name in results:
             n, k = results[name]
@@ -239,7 +239,7 @@ def vjp_steps(steps: Steps, operator: KernelOperator, call: Call) -> tuple[Launc
         if k not in s.float_outputs and k >= len(s.in_out):  # nor this
             spare = steps.reserve(size_of(s.outputs[k], call.shapes[k]))
             steps.add(_POINT, (_LOCAL, offsets[split + k - len(s.in_out)]), spare)
-    extras = {e.position: len(operator.needs.arguments) + n for n, e in enumerate(launch.launcher.program.extras)}
+    extras = {e.position: len(operator.arrays.arguments) + n for n, e in enumerate(launch.launcher.program.extras)}
     for n, k in enumerate(evaluation.active):
         if k in s.in_out:
             continue

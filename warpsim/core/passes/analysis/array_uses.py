@@ -45,6 +45,11 @@ class ArrayUse:
     def changes(self) -> bool:
         return self.writes or self.updates
 
+    def join(self, other: ArrayUse) -> None:
+        """Count what happens to the same array under another name."""
+        self.reads, self.writes = self.reads or other.reads, self.writes or other.writes
+        self.updates, self.extremes = self.updates or other.updates, self.extremes or other.extremes
+
     def __str__(self) -> str:
         """The use in words."""
         words = [("reads", self.reads), ("writes", self.writes), ("updates", self.updates), ("always", self.always)]
@@ -93,6 +98,14 @@ class ArrayUses(dict[ArrayRef, ArrayUse]):
         """The arrays, and then the gradients, that are only summed into."""
         refs = (ref for ref, use in self.items() if use.summed)
         return sorted(refs, key=lambda ref: (ref.is_grad, ref.position))
+
+    def unified(self, same: Iterable[tuple[int, int]]) -> ArrayUses:
+        """The uses where pairs of parameters are one array, under its first name."""
+        first, uses = {k: j for j, k in same}, ArrayUses()
+        vars(uses).update(vars(self))
+        for ref, use in self.items():
+            uses.use(ref._replace(position=first.get(ref.position, ref.position))).join(use)
+        return uses
 
     def without_sums(self) -> ArrayUses:
         """The same where every atomic is a real one."""

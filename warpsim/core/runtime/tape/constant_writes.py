@@ -33,8 +33,8 @@ from ..launches.for_device import prepare
 from ..launches.launcher import LaunchCall
 from ..steps.host_call import HostCall, recorded
 from ..steps.step import Step
-from .adjoint_needs import Needs
-from .entry import ArrayUse, MovedEntry, TapeEntry, gradient_in
+from .entry import MovedEntry, TapeEntry, UsedArray, gradient_in
+from .kernel_arrays import KernelArrays
 from .stand_ins import stand_in
 
 MARKING = Form(FormKind.MARKING)
@@ -44,9 +44,9 @@ Wrote = Sequence[tuple[ArrayRef, array]]
 class ConstantWrite(TapeEntry):
     """What a launch that counts as constant stored. marks: by place, the array and the marks in it."""
 
-    def __init__(self, needs: Needs, marks: dict[ArrayRef, tuple[array, array]], place: CallSite):
+    def __init__(self, arrays: KernelArrays, marks: dict[ArrayRef, tuple[array, array]], place: CallSite):
         self.marks, self.place = marks, place
-        self.name, self.parameters = needs.kernel.key, needs.name
+        self.name, self.parameters = arrays.kernel.key, arrays.name
         self.title = f"kernel {self.name!r}"
         self.known: dict[ArrayRef, list[Marked]] = {}
 
@@ -55,8 +55,8 @@ class ConstantWrite(TapeEntry):
         self.known = {path: [marked(part) for part in parts(m._data)] for path, (_, m) in self.marks.items()}
         self.marks = {path: (a, a) for path, (a, _) in self.marks.items()}
 
-    def uses(self) -> Iterator[ArrayUse]:
-        return (ArrayUse(self.parameters[path], a, writes=True) for path, (a, _) in self.marks.items())
+    def uses(self) -> Iterator[UsedArray]:
+        return (UsedArray(self.parameters[path], a, writes=True) for path, (a, _) in self.marks.items())
 
     @property
     def step(self) -> Step | None:  # type: ignore[override]
@@ -132,7 +132,7 @@ def parts(memory: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def constant_launch(
-    call: LaunchCall, needs: Needs, args: list[Any], wrote: Wrote, tapes: Sequence[Any], place: CallSite
+    call: LaunchCall, arrays: KernelArrays, args: list[Any], wrote: Wrote, tapes: Sequence[Any], place: CallSite
 ) -> ConstantLaunch | None:
     """A launch whose results count as constant, ready to run; None where it writes nothing that a gradient passes.
 
@@ -145,8 +145,8 @@ def constant_launch(
     for tape, used in known:  # even if this overwrites what the tape reads, which is all it knows of it
         for a in used.values():
             a._memory.join((tape.session,))
-    if not can_be_marked(call, needs, args, wrote):
-        words = f"launch of kernel {needs.kernel.key!r} at {place}"
+    if not can_be_marked(call, arrays, args, wrote):
+        words = f"launch of kernel {arrays.kernel.key!r} at {place}"
         for tape, used in known:
             for a in used.values():
                 tape.session.note_unseen(a._memory, range_of(a), words, len(tape.log) + call.record)
@@ -154,7 +154,7 @@ def constant_launch(
     marks = {path: (a, marks_for(a)) for path, a in graded}
     plain = {path: m for path, (_, m) in marks.items()}
     recorded(partial(reset, [*plain.values()]))
-    entries = [(tape, ConstantWrite(needs, {path: marks[path] for path in used}, place)) for tape, used in known]
+    entries = [(tape, ConstantWrite(arrays, {path: marks[path] for path in used}, place)) for tape, used in known]
     marked_args = [marked_argument(value, k, marks) for k, value in enumerate(args)]
     launcher = call.launcher
     ready = prepare(launcher.kernel, call.dim, marked_args, launcher.device, MARKING, call.deterministic)
@@ -173,11 +173,11 @@ def is_used(memory: Allocation, tape: Any) -> bool:
     return tape.session in memory.users or any(r.session is tape.session for r in memory.reads)
 
 
-def can_be_marked(call: LaunchCall, needs: Needs, args: list[Any], wrote: Wrote) -> bool:
+def can_be_marked(call: LaunchCall, arrays: KernelArrays, args: list[Any], wrote: Wrote) -> bool:
     """Whether the marking form sees every write of a launch to memory that has gradients."""
-    if not call.launcher.device.shares_host_memory or has_opaque_writes(needs.fn):
+    if not call.launcher.device.shares_host_memory or has_opaque_writes(arrays.fn):
         return False
-    if any(map(structs.is_in_pieces, needs.arguments)) or any(ref.in_elements for ref in needs.written):
+    if any(map(structs.is_in_pieces, arrays.arguments)) or any(ref.in_elements for ref in arrays.written):
         return False
     graded = [a for _, a in wrote if a._memory.has_gradient]
     return all(a._gradient is not None and a._tag.apart for a in graded)

@@ -46,27 +46,27 @@ class MovedLaunch:
     """A recorded launch with the tangents that its arguments had then."""
 
     def __init__(self, entry: LaunchEntry, tangents: Mirror, numbers: Numbers):
-        self.entry, self.needs, self.tangents, self.numbers = entry, entry.needs, tangents, numbers
-        self.own = len(self.needs.arguments)
-        if any(ref.in_elements for ref in (*self.needs.floats, *self.needs.written)):
+        self.entry, self.arrays, self.tangents, self.numbers = entry, entry.needs.arrays, tangents, numbers
+        self.own = len(self.arrays.arguments)
+        if any(ref.in_elements for ref in (*self.arrays.floats, *self.arrays.written)):
             raise GradientError(
-                f"elements of arguments of kernel {self.needs.kernel.key!r} refer to arrays\n"
+                f"elements of arguments of kernel {self.arrays.kernel.key!r} refer to arrays\n"
                 "expected: arrays as parameters, or in struct parameters\n"
                 "help: tangents of arrays that lie in arrays are not known"
             )
-        if self.needs.gradients is not None and self.needs.general is None:
+        if entry.needs.gradients is not None and entry.needs.general is None:
             raise NotDifferentiableError(
-                f"kernel {self.needs.kernel.key!r}, launched at {entry.place}, has no adjoint for gradients in all of "
+                f"kernel {self.arrays.kernel.key!r}, launched at {entry.place}, has no adjoint for gradients in all of "
                 "its arrays: the tape kept nothing for tangents of the others",
                 expected="for derivatives along a direction, a kernel that can be differentiated in all arrays",
                 help="split it, so that what cannot be differentiated is a launch of its own",
             )
         if entry.reads is None:
             raise GradientError(
-                f"no argument of kernel {self.needs.kernel.key!r} had a gradient when it was launched at {entry.place}"
+                f"no argument of kernel {self.arrays.kernel.key!r} had a gradient when it was launched at {entry.place}"
                 ": the tape kept nothing for tangents\nexpected: requires_grad=True for one of them before the launch"
             )
-        check_reversible(entry, frozenset(self.needs.name[ref] for ref in self.needs.floats))
+        check_reversible(entry, frozenset(self.arrays.name[ref] for ref in self.arrays.floats))
         self.before: dict[int, Any] = {}
         self.moving: Floats = {}
         self.kept: list[Any] = []
@@ -75,18 +75,18 @@ class MovedLaunch:
 
     def program(self, kind: FormKind, names: Iterable[str]) -> tuple[Form, Program]:
         parameters = [name.partition(".")[0] for name in self.numbers]  # a struct, where it is a field
-        form = self.needs.form(kind, frozenset((*names, *parameters)))
-        return form, self.needs.kernel.program(self.needs.types, self.needs.settings, False, form)
+        form = self.arrays.form(kind, frozenset((*names, *parameters)))
+        return form, self.arrays.program(form)
 
     def run(self, form: Form, further: list[Any]) -> None:
         args = [*stand_in_arguments(self.entry), *further]
-        run_form(self.needs.kernel, self.entry.dim, args, self.entry.device, form, self.entry.launcher)
+        run_form(self.arrays.kernel, self.entry.dim, args, self.entry.device, form, self.entry.launcher)
 
     # ----- forward --------------------------------------------------------------------------------
 
     def forward(self) -> None:
         """Carry tangents through the launch."""
-        form, program = self.program(FormKind.RECOMPUTED_TANGENT, [self.needs.name[ref] for ref in self.needs.floats])
+        form, program = self.program(FormKind.RECOMPUTED_TANGENT, [self.arrays.name[ref] for ref in self.arrays.floats])
         contents = [extra_argument(self.entry, e) for e in program.extras if not isinstance(e, TangentOf)]
         moving = moving_floats(program.fn.params[: self.own], form.gradients)
         self.run(form, [*contents, *(self.now(ref, t) for ref, t in moving.items())])
@@ -96,7 +96,7 @@ class MovedLaunch:
         if isinstance(t, ArrayType):
             a = ref.of(self.entry.args)
             return empty_array(t, self.entry.device) if a is None else self.tangents.of(a)
-        return as_type(t, self.numbers.get(ref.name(self.needs.names)))
+        return as_type(t, self.numbers.get(ref.name(self.arrays.names)))
 
     # ----- what the way back needs ------------------------------------------------------------------
 
@@ -149,7 +149,7 @@ class MovedLaunch:
                 noted = extra_argument(self.entry, extra)
                 pairs.append((noted, self.zeros(noted.dtype, noted.shape)))  # atomics return no derivative
             elif isinstance(extra, GradientSum):
-                t = self.needs.types[extra.position]
+                t = self.arrays.types[extra.position]
                 pairs.append((self.zeros(t, 1), self.zeros(t, 1)))
                 self.sums[extra.position] = pairs[-1][1]
             elif isinstance(extra, GradientArray):
@@ -203,9 +203,9 @@ def _in_order(fn: Function) -> bool:
 
 def gradient_names(entry: LaunchEntry) -> frozenset[str]:
     """The arrays of a launch that have gradients now; none when no gradient passes through the launch."""
-    needs = entry.needs
-    names = needs.chosen(have_gradients(needs, entry.args))
-    return names if any(needs.name[ref] in names for ref in needs.written) else frozenset()
+    arrays = entry.needs.arrays
+    names = arrays.chosen(have_gradients(entry.needs, entry.args))
+    return names if any(arrays.name[ref] in names for ref in arrays.written) else frozenset()
 
 
 @lru_cache(maxsize=256)

@@ -168,7 +168,7 @@ class Tape(Unique):
             kernel, normalized(dim), [*inputs, *outputs], get_device(device), input_count=len(inputs)
         ).shaped(block_dim or None, max_blocks)
         needs = needs_for(call.launcher)
-        needs = needs.suited(have_gradients(needs, needs.whole(call.args)))
+        needs = needs.suited(have_gradients(needs, needs.arrays.whole(call.args)))
         if needs.own.before or needs.own.recording:
             raise TapeError(
                 f"kernel {kernel.key!r} overwrites what its gradient needs, or needs what its atomics returned\n"

@@ -12,9 +12,9 @@ from ..arrays.saved_contents import Session, UnseenWrite
 from ..arrays.seeds import holds_seeds
 from ..devices.memory_range import range_of
 from .entries import AnnouncedWrite, WriteEntry
-from .entry import ArrayUse, TapeEntry
+from .entry import TapeEntry, UsedArray
 
-Used = tuple[TapeEntry, ArrayUse]
+Used = tuple[TapeEntry, UsedArray]
 
 
 def announce(gradients: Iterable[array | None]) -> None:
