@@ -8,6 +8,7 @@ memory unknown here.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ...ir.nodes import Call, Function, Value
@@ -17,6 +18,8 @@ from ...types.structs import holds_arrays
 from .dataflow import Dataflow
 
 VIEWS = ("view", "field_view", "component_view")
+TO_ARRAY = (*VIEWS, "gradient")
+"""What leads from an access to the array that it goes to, or whose gradient."""
 _STRUCTS = ("construct", "with_field", "where")
 
 
@@ -40,7 +43,17 @@ class BaseArray(NamedTuple):
 
 
 PointsTo = frozenset[BaseArray | None]
+Definitions = Mapping[Value, Call]
 UNKNOWN: PointsTo = frozenset({None})
+
+
+def views_of(array: Value, definitions: Definitions, through: Sequence[str] = VIEWS) -> tuple[Value, list[Call]]:
+    """The array that an array is a view of, and the views, the last one first."""
+    views: list[Call] = []
+    while (maker := definitions.get(array)) is not None and maker.op.name in through:
+        views.append(maker)
+        array = maker.args[0]
+    return array, views
 
 
 def points_to(fn: Function) -> dict[Value, PointsTo]:

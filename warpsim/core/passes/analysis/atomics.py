@@ -22,7 +22,7 @@ from ...types.array_ref import ArrayRef
 from ...types.compounds import scalar_of
 from ...types.scalars import int32
 from .affine import AffineForms
-from .alias import VIEWS, BaseArray, PointsTo, points_to
+from .alias import TO_ARRAY, BaseArray, PointsTo, points_to, views_of
 from .array_uses import ArrayUse, ArrayUses, array_uses
 from .effects import effects_of
 from .ranges import Ranges
@@ -199,10 +199,8 @@ class _Analysis:
 
         And whether it may be negative, and count from the end.
         """
-        array = call.args[0]
-        while (maker := self.definitions.get(array)) is not None and maker.op.name in VIEWS:
-            call = maker if maker.op.name == "view" else call
-            array = maker.args[0]
+        views = views_of(call.args[0], self.definitions)[1]
+        call = [call, *(view for view in views if view.op.name == "view")][-1]
         return call.args[1], self.plan.ranges.may_count_back(call, 1)
 
     def offset(self, call: Call) -> int | None:
@@ -219,13 +217,11 @@ class _Analysis:
 
     def thread_places(self, call: Call) -> frozenset[tuple[int, int]]:
         """Pairs of an index of the thread and of its place in an access of a parameter, or of the gradient of one."""
-        array, indices = call.args[0], call.args[1 : 1 + call.args[0].type.ndim]
-        while (maker := self.definitions.get(array)) is not None and maker.op.name in (*VIEWS, "gradient"):
-            if maker.op.name == "view":
-                indices = (*maker.args[1:], *indices)
-            array = maker.args[0]
+        array, views = views_of(call.args[0], self.definitions, TO_ARRAY)
         if array not in self.position:
             return frozenset()
+        outer = [index for view in reversed(views) if view.op.name == "view" for index in view.args[1:]]
+        indices = [*outer, *call.args[1 : 1 + call.args[0].type.ndim]]
         makers = [(place, value, self.definitions.get(value)) for place, value in enumerate(indices)]
         return frozenset(
             (maker.results.index(value), place)
