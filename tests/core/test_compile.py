@@ -6,7 +6,7 @@ import pytest
 
 import warpsim as wp
 from warpsim.config import config
-from warpsim.core.emit.program import Form
+from warpsim.core.emit.program import Form, FormKind
 
 
 @wp.func
@@ -33,7 +33,7 @@ GRADIENTS = frozenset({"x", "f"})
 def steps(kernel, form, capsys):
     """The programs that a dump prints while a form of a kernel is made, by the names of the steps."""
     types = tuple(kernel.patterns.values())
-    if form.kind != "primal":
+    if form.kind is not FormKind.PRIMAL:
         kernel.program(types)
     config.dump = "all"
     kernel.program(types, form=form)
@@ -47,26 +47,27 @@ def kernel():
     return wp.kernel(relax.function)
 
 
-PRIMAL_STEPS = ["source", "lower", "inline", "unroll", "fold", "dce", "version"]
+PRIMAL_STEPS = ["source", "lower", "inline", "unroll", "fold", "dce", "version", "uses"]
 START = ["inline", "handles", "unroll", "fold", "dce"]
 REVERSE = ["cse", "inline", "fold", "dce"]
 STEPS = {
     "primal": PRIMAL_STEPS,
-    "adjoint": [*START, "assume", "promote", "adjoint", *(f"adjoint {name}" for name in REVERSE), "version"],
-    "recording": [*START, "recording", *(f"recording {name}" for name in REVERSE), "version"],
-    "tangent": [*START, "tangent", "tangent fold", "tangent dce", "version"],
-    "recomputed tangent": [*START, "assume", "promote", "tangent", "tangent fold", "tangent dce", "version"],
+    "adjoint": [*START, "assume", "promote", "adjoint", *(f"adjoint {name}" for name in REVERSE), "version", "uses"],
+    "recording": [*START, "recording", *(f"recording {name}" for name in REVERSE), "version", "uses"],
+    "tangent": [*START, "tangent", "tangent fold", "tangent dce", "version", "uses"],
+    "recomputed tangent": [*START, "assume", "promote", "tangent", "tangent fold", "tangent dce", "version", "uses"],
 }
 
 
 @pytest.mark.parametrize("kind", STEPS)
 def test_a_form_takes_the_steps_of_the_picture(kernel, kind, capsys):
-    assert list(steps(kernel, Form(kind, GRADIENTS if kind != "primal" else frozenset()), capsys)) == STEPS[kind]
+    form = Form(FormKind(kind), GRADIENTS if kind != "primal" else frozenset())
+    assert list(steps(kernel, form, capsys)) == STEPS[kind]
 
 
 @pytest.mark.parametrize("kind", ["primal", "adjoint", "tangent"])
 def test_what_every_pass_makes_of_a_kernel(kernel, kind, capsys, golden):
-    form = Form(kind, GRADIENTS if kind != "primal" else frozenset())
+    form = Form(FormKind(kind), GRADIENTS if kind != "primal" else frozenset())
     for name, text in steps(kernel, form, capsys).items():
         if name != "source":
             golden(re.sub(r"  # line \d+", "", text), name.replace(" ", "-"))
@@ -104,13 +105,13 @@ def points(mesh: wp.uint64, x: wp.array(dtype=wp.vec3)):
 
 
 OWN = {
-    "promote": (repeated, Form("adjoint", frozenset({"x", "y"}))),
+    "promote": (repeated, Form(FormKind.ADJOINT, frozenset({"x", "y"}))),
     "version": (backwards, Form()),
-    "recording": (compacted, Form("recording", frozenset({"x", "y"}))),
-    "handles": (points, Form("adjoint", frozenset({"x"}))),
-    "inline": (repeated, Form("adjoint", frozenset({"x", "y"}), same=((0, 1),))),
-    "tangent": (repeated, Form("recomputed tangent", frozenset({"x", "y"}))),
-    "adjoint tangent": (repeated, Form("adjoint tangent", frozenset({"x", "y"}))),
+    "recording": (compacted, Form(FormKind.RECORDING, frozenset({"x", "y"}))),
+    "handles": (points, Form(FormKind.ADJOINT, frozenset({"x"}))),
+    "inline": (repeated, Form(FormKind.ADJOINT, frozenset({"x", "y"}), same=((0, 1),))),
+    "tangent": (repeated, Form(FormKind.RECOMPUTED_TANGENT, frozenset({"x", "y"}))),
+    "adjoint tangent": (repeated, Form(FormKind.ADJOINT_TANGENT, frozenset({"x", "y"}))),
 }
 
 

@@ -6,14 +6,14 @@ from cuda_assembly.every_program import ARCHS, ONE_IN, Assembly, Report, usual_o
 
 import warpsim as wp
 from warpsim.core.emit.cuda import tools
-from warpsim.core.emit.program import PRIMAL, Form
+from warpsim.core.emit.program import PRIMAL, Form, FormKind
 
 pytestmark = [
     pytest.mark.cpu,
     pytest.mark.skipif(bool(tools.missing()), reason=f"without {', '.join(tools.missing())}"),
 ]
 
-ADJOINT = Form("adjoint", frozenset({"x", "y"}))
+ADJOINT = Form(FormKind.ADJOINT, frozenset({"x", "y"}))
 
 
 def fresh_kernel():

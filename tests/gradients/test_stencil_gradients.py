@@ -14,6 +14,7 @@ from gradient_runs import assert_gradient, new_loss, random_f64
 from stencil_programs import random_stencil
 
 import warpsim as wp
+from warpsim.core.emit.program import FormKind
 from warpsim.core.passes.reverse import adjoint_stencils
 from warpsim.core.runtime.tape import adjoint_launch
 
@@ -53,7 +54,7 @@ def bent(dim):
 
 def steps_of(kernel):
     """The steps of adjoints that have run of a kernel."""
-    return {launcher.form.phase for launcher in kernel.launchers.values() if launcher.form.kind == "adjoint"}
+    return {launcher.form.phase for launcher in kernel.launchers.values() if launcher.form.kind is FormKind.ADJOINT}
 
 
 def fresh(kernel):

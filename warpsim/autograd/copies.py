@@ -14,7 +14,7 @@ from ..core.language import array
 from ..core.runtime.arrays.doubles import Doubles
 from ..core.runtime.arrays.indexed import indexedarray
 from ..core.runtime.launches.arguments import is_missing
-from ..core.runtime.tape.traffic import arrays_in
+from ..core.runtime.tape.kernel_arrays import arrays_in
 from ..core.types import structs
 
 

@@ -12,16 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from ..core.emit.program import Form, Program
+from ..core.emit.program import Form, FormKind, Program
 from ..core.language import Kernel, array, get_device
 from ..core.ops.tangents import slots
-from ..core.passes.forward.tangent import Slot, parameter_slots
+from ..core.passes.forward.tangent import float_params
 from ..core.runtime.launches.arguments import adapted, is_missing
 from ..core.runtime.launches.dimensions import normalized, rank
-from ..core.runtime.tape.adjoint_needs import needs_of
-from ..core.runtime.tape.tangent_launch import part, run_form
-from ..core.runtime.tape.traffic import of_needs
+from ..core.runtime.tape.adjoint_needs import needs_of_arrays
+from ..core.runtime.tape.kernel_arrays import arrays_of
+from ..core.runtime.tape.tangent_launch import run_form
 from ..core.types import scalars, structs
+from ..core.types.array_ref import ArrayRef
 from ..core.types.arrays import ArrayType, type_name
 from ..errors import GradientError, LaunchError
 
@@ -42,16 +43,19 @@ class DualLaunch:
         self.kernel, self.device = kernel, get_device(device)
         names = list(kernel.patterns)
         own = [adapted(a, t, n, kernel.key, self.device) for a, t, n in zip(args, self.types, names, strict=True)]
-        self.needs = needs_of(kernel, self.types, kernel.settings())
-        self.args = self.needs.whole(own)
+        self.known = arrays_of(kernel, self.types, kernel.settings())
+        self.args = self.known.whole(own)
         for name, t in zip(names, self.types, strict=True):
             self._refuse_arrays_in_elements(name, t)
-        self.slots = {s.name: s for s in parameter_slots(self.needs.fn.params) if not self._is_none(s)}
-        self.written = [name for name in self.slots if name in of_needs(self.needs).written]
-        self.read = [name for name in self.slots if name in of_needs(self.needs).read]
+        floats = {ref: t for ref, t in float_params(self.known.fn.params).items() if not self._is_none(ref, t)}
+        self.refs = {ref.name(self.known.names): ref for ref in floats}
+        self.types_of = dict(zip(self.refs, floats.values(), strict=True))
+        needs = needs_of_arrays(self.known)
+        self.written = [name for name, ref in self.refs.items() if ref in self.known.uses.changed]
+        self.read = [name for name, ref in self.refs.items() if ref in needs.read]
 
-    def _is_none(self, slot: Slot) -> bool:
-        return isinstance(slot.type, ArrayType) and is_missing(part(self.args[slot.position], slot))
+    def _is_none(self, ref: ArrayRef, t: Any) -> bool:
+        return isinstance(t, ArrayType) and is_missing(ref.of(self.args))
 
     def _refuse_arrays_in_elements(self, name: str, t: Any) -> None:
         element = t.dtype if isinstance(t, ArrayType) else None
@@ -66,19 +70,19 @@ class DualLaunch:
 
     def arrays(self) -> list[str]:
         """The names of all arrays of floats."""
-        return [name for name, slot in self.slots.items() if isinstance(slot.type, ArrayType)]
+        return [name for name, t in self.types_of.items() if isinstance(t, ArrayType)]
 
     def value(self, name: str) -> Any:
         """The argument, or the part of a struct argument, that a name means."""
-        return part(self.args[self.slots[name].position], self.slots[name])
+        return self.refs[name].of(self.args)
 
     def named(self, along: Along) -> dict[str, Any]:
-        """Tangents by the name of a slot; those of structs by their fields. Raises `GradientError`."""
+        """Tangents by the name of a float or array; those of structs by their fields. Raises `GradientError`."""
         arrays: dict[str, Any] = {}
         for key, value in along.items():
             names = self._names_of(key)
             if not names:
-                known = ", ".join(self.slots) or "none"
+                known = ", ".join(self.refs) or "none"
                 raise GradientError(
                     f"a tangent is given for {key!r}\n"
                     f"expected: a float or an array of floats among the arguments of {self.kernel.key!r}: {known}"
@@ -91,23 +95,23 @@ class DualLaunch:
     def _names_of(self, key: Any) -> list[str]:
         if not isinstance(key, str):
             return [name for name in self.arrays() if self.value(name) is key]
-        if key in self.slots:
+        if key in self.refs:
             return [key]
-        return [n for n, s in self.slots.items() if n.startswith(f"{key}.") and not isinstance(s.type, ArrayType)]
+        return [n for n, t in self.types_of.items() if n.startswith(f"{key}.") and not isinstance(t, ArrayType)]
 
     def _checked(self, name: str, value: Any) -> Any:
         """The numbers of a tangent, in the shape of what it belongs to."""
-        t = self.slots[name].type
+        t = self.types_of[name]
         if isinstance(t, ArrayType):
             return fitting(f"argument {name!r}", t.dtype, self.value(name).shape, value)
         return fitting(f"argument {name!r}", t, (), value)
 
     # ----- programs ---------------------------------------------------------------------------
 
-    def program(self, kind: str, names: Iterable[str]) -> Program:
+    def program(self, kind: FormKind, names: Iterable[str]) -> Program:
         return self.kernel.program(self.types, None, False, Form(kind, frozenset(names)))
 
-    def run(self, kind: str, names: Iterable[str], further: list[Any]) -> None:
+    def run(self, kind: FormKind, names: Iterable[str], further: list[Any]) -> None:
         """Run a derived program. further: its arguments after the kernel's own."""
         run_form(self.kernel, self.dim, [*self.args, *further], self.device, Form(kind, frozenset(names)))
 

@@ -18,12 +18,13 @@ from typing import Any
 
 import numpy as np
 
+from ..core.emit.program import FormKind
 from ..core.language import Kernel, array, launch
-from ..core.runtime.arrays.allocation import bounds
 from ..core.runtime.arrays.indexed import indexedarray
 from ..core.runtime.arrays.mirrors import Mirror
 from ..core.runtime.arrays.saved_contents import Paused
 from ..core.runtime.devices.device_memory import on_host
+from ..core.runtime.devices.memory_range import overlap
 from ..core.runtime.tape.given_seeds import check_loss
 from ..core.runtime.tape.tangent_launch import as_type
 from ..core.runtime.tape.tape import Tape
@@ -83,14 +84,14 @@ def launch_with_tangents(kernel: Kernel, dim: Any, args: list[Any], tangents: Al
     dual = DualLaunch(kernel, dim, args, device)
     moved = dual.named(tangents)
     arrays = arrays_that_move(dual, moved)
-    names = [name for name in dual.slots if name in moved or name in arrays]
+    names = [name for name in dual.refs if name in moved or name in arrays]
     mirror = Mirror(dual.value(name) for name in arrays)
     set_tangents(dual, mirror, moved)
     for name in dual.written:
         dual.value(name)._array.mark_write()
     values = {name: mirror.of(dual.value(name)) for name in arrays}
-    further = [values[n] if n in values else as_type(dual.slots[n].type, moved[n]) for n in names]
-    dual.run("tangent", names, further)
+    further = [values[n] if n in values else as_type(dual.types_of[n], moved[n]) for n in names]
+    dual.run(FormKind.TANGENT, names, further)
     return {name: mirror.of(dual.value(name)) for name in dual.written}
 
 
@@ -98,22 +99,18 @@ def arrays_that_move(dual: DualLaunch, moved: Iterable[str]) -> list[str]:
     """Arrays that have a tangent: those given one, those that are written, and what shares memory with these."""
     names = [name for name in dual.arrays() if name in moved or name in dual.written]
     while True:
-        spans = [bounds(dual.value(name)._array._data) for name in names]
-        more = [name for name in dual.arrays() if name not in names and _meets(dual.value(name)._array, spans)]
+        known = [dual.value(name) for name in names]
+        others = [name for name in dual.arrays() if name not in names]
+        more = [name for name in others if any(overlap(dual.value(name), a) for a in known)]
         if not more:
             return names
         names += more
 
 
-def _meets(a: Any, spans: list[tuple[int, int]]) -> bool:
-    low, high = bounds(a._data)
-    return any(low < end and start < high for start, end in spans)
-
-
 def set_tangents(dual: DualLaunch, mirror: Mirror, moved: dict[str, Any]) -> None:
     """Write given tangents of arrays into their mirrors."""
     for name, numbers in moved.items():
-        if isinstance(dual.slots[name].type, ArrayType):
+        if isinstance(dual.types_of[name], ArrayType):
             mirror.set(dual.value(name), numbers)
 
 
@@ -173,7 +170,7 @@ def second_order_of_launch(
     """Record one launch on private arguments, and differentiate that."""
     dual = DualLaunch(kernel, dim, args, device)
     moved, seeds = dual.named(vector), weights_of(dual, cotangents)
-    bound = BoundArguments(PrivateCopies(dual.args).args, dual.needs.handle_params)
+    bound = BoundArguments(PrivateCopies(dual.args).args, dual.known.handle_params)
     own = DualLaunch(kernel, dim, bound.args, device)
     for name in own.arrays():
         own.value(name)._array.requires_grad = True
@@ -192,11 +189,11 @@ def second_order_of_launch(
 
 def product_of_number(dual: DualLaunch, name: str, reverse: ReverseSweep) -> array:
     """The product for a number, vector or field of a struct, as an array of one element."""
-    slot = dual.slots[name]
-    values = reverse.forward.moved[0].sums[slot.position]._data
-    for field in slot.path:
+    ref = dual.refs[name]
+    values = reverse.forward.moved[0].sums[ref.position]._data
+    for field in ref.path:
         values = values[field]
-    return array(on_host(values), dtype=slot.type, device=dual.device)
+    return array(on_host(values), dtype=dual.types_of[name], device=dual.device)
 
 
 def weights_of(dual: DualLaunch, cotangents: Along | None) -> dict[str, Any]:

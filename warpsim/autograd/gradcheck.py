@@ -21,7 +21,6 @@ import numpy as np
 from ..core.language import Kernel
 from ..core.runtime.tape.launch_entry import LaunchEntry
 from ..core.runtime.tape.tape import Tape
-from ..core.runtime.tape.traffic import of_needs
 from ..errors import GradientMismatchError, JacobianError, user_frames
 from .bound import BoundArguments
 from .components import Components
@@ -236,11 +235,12 @@ def gradcheck_tape(
 def record_subject(record: LaunchEntry) -> KernelSubject:
     """A recorded launch with what it reads as inputs and what it writes as outputs."""
     names = list(record.kernel.patterns)
-    read, written = ({name.partition(".")[0] for name in part} for part in of_needs(record.needs))
+    needs = record.needs
+    read, written = (needs.arrays.parameters(refs) for refs in (needs.read, needs.arrays.written))
     last = [k for k, name in enumerate(names) if name in written]
     first = [k for k, name in enumerate(names) if name in read or name not in written]
     options = {"device": record.device, "deterministic": record.deterministic}
-    args = BoundArguments(record.args, record.needs.handle_params)
+    args = BoundArguments(record.args, needs.arrays.handle_params)
     return KernelSubject(record.kernel, record.dim, args.args, first, last, options, FunctionMetadata())
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..core.language import Kernel
-from ..core.runtime.tape.traffic import arrays_in
+from ..core.runtime.tape.kernel_arrays import arrays_in
 from ..errors import JacobianError
 from .components import Components
 from .subjects import FunctionMetadata

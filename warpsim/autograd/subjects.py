@@ -16,8 +16,7 @@ from typing import Any
 from ..core.language import Kernel, array, launch
 from ..core.runtime.arrays.indexed import indexedarray
 from ..core.runtime.arrays.saved_contents import Paused
-from ..core.runtime.tape.adjoint_needs import needs_of
-from ..core.runtime.tape.traffic import arrays_in, traffic
+from ..core.runtime.tape.kernel_arrays import arrays_in, arrays_of
 from ..core.types import scalars
 from ..core.types.compounds import is_compound
 from ..errors import JacobianError, counted, instance
@@ -130,9 +129,9 @@ class KernelSubject(Subject):
         self.title = f"kernel {self.key}"
         self.input_labels = _labels(metadata.input_labels, [names[k] for k in inputs], "inputs")
         self.output_labels = _labels(metadata.output_labels, [names[k] for k in outputs], "outputs")
-        needs = needs_of(kernel, kernel.types_for(list(args)), kernel.settings())
-        self._copies = PrivateCopies(needs.whole(args))
-        self._bound = BoundArguments(self._copies.args, needs.handle_params)
+        known = arrays_of(kernel, kernel.types_for(list(args)), kernel.settings())
+        self._copies = PrivateCopies(known.whole(args))
+        self._bound = BoundArguments(self._copies.args, known.handle_params)
         self.inputs = _differentiable(self.input_labels, [self._copies.args[k] for k in inputs])
         self.outputs = _differentiable(self.output_labels, [self._copies.args[k] for k in outputs])
 
@@ -149,7 +148,8 @@ def launch_subject(
 ) -> KernelSubject:  # fmt: skip
     """The subject of a launch; without `outputs` they are the parameters that the kernel writes."""
     args = [*inputs, *outputs]
-    written = {name.partition(".")[0] for name in traffic(kernel, args).written}
+    known = arrays_of(kernel, kernel.types_for(args), kernel.settings())
+    written = known.parameters(known.written)
     last = range(len(inputs), len(args)) if outputs else [k for k, n in enumerate(kernel.patterns) if n in written]
     return KernelSubject(kernel, dim, args, range(len(inputs)), last, options, metadata)
 

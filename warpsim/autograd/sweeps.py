@@ -12,9 +12,9 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from ..core.language import array
-from ..core.runtime.arrays.array import overlap
 from ..core.runtime.arrays.indexed import indexedarray
 from ..core.runtime.arrays.mirrors import Mirror
+from ..core.runtime.devices.memory_range import overlap
 from ..core.runtime.tape.adjoint_launch import check_aliases
 from ..core.runtime.tape.entry import MovedEntry
 from ..core.runtime.tape.forward_sweep import push

@@ -14,7 +14,8 @@
 With `config.verify_fp` each Program goes through one step more, `report`.
 
 `config.dump = "inline"` (or `all`, or the environment variable WARPSIM_DUMP) prints a program after that step; steps
-of a form have its name before theirs, as in "adjoint dce". Derived forms start from `lower` again, because functions
+of a form have its name before theirs, as in "adjoint dce". "uses" prints what the Program does to its arrays, as a
+table. Derived forms start from `lower` again, because functions
 with gradients of their own stay calls until the adjoint exists. `emit/build` makes machine code of the Program.
 """
 
@@ -25,7 +26,7 @@ from typing import Any
 
 from ..errors import NotDifferentiableError
 from .emit.build import compiling
-from .emit.program import Form, Program
+from .emit.program import Form, FormKind, Program
 from .frontend.function import function_results, kernel_function, thread_rank
 from .frontend.source.source import Source, typed_text
 from .frontend.translate.translator import shallow_enough
@@ -38,8 +39,9 @@ from .passes.forward.derived import forward_again, forward_mode, second_order
 from .passes.reverse.adjoint import adjoint, chosen, shows_adjoints
 from .passes.reverse.adjoint_stencils import gathered
 from .passes.reverse.assumptions import asserted
+from .passes.reverse.extra_params import Extras, Returned
 from .passes.reverse.marking import marking
-from .passes.reverse.primal_reads import ExtraParam, recorded_atomics, without_unread
+from .passes.reverse.primal_reads import recorded_atomics, without_unread
 from .passes.reverse.promote_memory import promote_memory
 from .passes.reverse.recompute import refuse_unrecoverable
 from .passes.reverse.recording import recording
@@ -54,8 +56,7 @@ from .passes.simplify.unify import unified
 from .passes.simplify.unroll import unroll
 from .passes.simplify.versioning import versioned
 
-Extras = tuple[ExtraParam, ...]
-STAGES = ("source", "lower", "inline", "unroll", "fold", "dce", "version", "llvm")
+STAGES = ("source", "lower", "inline", "unroll", "fold", "dce", "version", "uses", "llvm")
 
 
 def lower(source: Source, patterns: dict[str, Any], types: list[Any]) -> Function:
@@ -84,8 +85,8 @@ def finish(fn: Function, max_unroll: int, rank: int = 0) -> Program:
 def derive(fn: Function, max_unroll: int, form: Form, ndim: int, known: tuple[HandleParam, ...]) -> Program:
     """The final program of another form of a kernel: its threads have `ndim` indices, it reaches `known` structures."""
     with compiling, shallow_enough(fn.location):
-        if form.kind == "adjoint tangent":
-            reverse = derive(fn, max_unroll, form._replace(kind="adjoint"), ndim, known)
+        if form.kind is FormKind.ADJOINT_TANGENT:
+            reverse = derive(fn, max_unroll, form._replace(kind=FormKind.ADJOINT), ndim, known)
             return with_tangents(*second_order(reverse.fn, reverse.extras, form.gradients), ndim, total=True)
         fn = with_leading_indices(inline(unified(fn, form.same), keep_gradients=True), ndim)
         fn = step("inline", fn)
@@ -93,17 +94,17 @@ def derive(fn: Function, max_unroll: int, form: Form, ndim: int, known: tuple[Ha
         fn = step("unroll", unroll(fn, max_unroll))
         fn = step("fold", fold(fn))
         fn = step("dce", dce(fn))
-        if form.kind == "tangent":
+        if form.kind is FormKind.TANGENT:
             return with_tangents(*forward_mode(fn, form.gradients), ndim, total=False)
-        if form.kind == "marking":
-            return cleaned(form.kind, marking(inline(fn)), (), ndim, max_unroll, total=False)
-        if form.kind == "recording":
-            return cleaned(form.kind, *recording(fn, ndim), ndim, max_unroll, total=False)
+        if form.kind is FormKind.MARKING:
+            return cleaned("marking", marking(inline(fn)), (), ndim, max_unroll, total=False)
+        if form.kind is FormKind.RECORDING:
+            return cleaned("recording", *recording(fn, ndim), ndim, max_unroll, total=False)
         noted = [call.results[0] for call in recorded_atomics(fn)]
         fn = step("assume", asserted(fn))
         fn = promote_memory(fn, chosen(fn, form.gradients)[0])
         fn = step("promote", fold(dce(inline(fn, keep_gradients=True))))
-        if form.kind == "recomputed tangent":
+        if form.kind is FormKind.RECOMPUTED_TANGENT:
             again, extras = forward_again(fn, form.gradients, ndim)
             return with_tangents(again, renumbered(extras, fn, noted), ndim, total=True)
         whole = in_reverse(fn, form, max_unroll, ndim, noted)
@@ -115,7 +116,7 @@ def in_reverse(fn: Function, form: Form, max_unroll: int, ndim: int, noted: list
 
     def reversed_with(prints: bool) -> Program:
         reverse, extras = adjoint(fn, form.gradients, ndim, prints)
-        return cleaned(form.kind, reverse, renumbered(extras, fn, noted), ndim, max_unroll, total=True)
+        return cleaned("adjoint", reverse, renumbered(extras, fn, noted), ndim, max_unroll, total=True)
 
     prints = any(map(shows_adjoints, walk(fn.body)))
     try:
@@ -129,9 +130,7 @@ def in_reverse(fn: Function, form: Form, max_unroll: int, ndim: int, noted: list
 def renumbered(extras: Extras, fn: Function, noted: list[Value]) -> Extras:
     """Extras that count atomics as the recording form does: it notes those, too, that have become variables since."""
     left = [call.results[0] for call in recorded_atomics(fn)]
-    return tuple(
-        e._replace(position=noted.index(left[e.position])) if e.kind == "recorded" else e for e in extras
-    )
+    return tuple(Returned(noted.index(left[e.position])) if isinstance(e, Returned) else e for e in extras)
 
 
 def reporting(program: Program) -> Program:
@@ -153,14 +152,14 @@ def phase_of(whole: Program, phase: str) -> Program:
         return planned(*without_unread(fn, extras), whole.ndim)
 
 
-def cleaned(kind: str, fn: Function, extras: Extras, ndim: int, max_unroll: int, total: bool) -> Program:
+def cleaned(form: str, fn: Function, extras: Extras, ndim: int, max_unroll: int, total: bool) -> Program:
     """The final program of an adjoint, a recording or a marking, its calls expanded. total: every loop ends."""
-    fn = step(f"{kind} cse", cse(inline(step(kind, fn), keep_gradients=True)))
+    fn = step(f"{form} cse", cse(inline(step(form, fn), keep_gradients=True)))
     calls = any(isinstance(node, Call) and isinstance(node.op, Function) for node in walk(fn.body))
-    fn = step(f"{kind} inline", with_leading_indices(inline(fn), ndim))
-    fn = step(f"{kind} unroll", unroll(fn, max_unroll)) if calls else fn
-    fn = step(f"{kind} fold", fold(fn))
-    fn = step(f"{kind} dce", dce(fn, total))
+    fn = step(f"{form} inline", with_leading_indices(inline(fn), ndim))
+    fn = step(f"{form} unroll", unroll(fn, max_unroll)) if calls else fn
+    fn = step(f"{form} fold", fold(fn))
+    fn = step(f"{form} dce", dce(fn, total))
     return planned(*without_unread(refuse_unrecoverable(fn), extras), ndim)
 
 
@@ -175,4 +174,6 @@ def planned(fn: Function, extras: Extras, ndim: int) -> Program:
     """The program as it is emitted, and how it uses its arrays."""
     check_stack(fn)
     fn = step("version", versioned(fn))
-    return Program(fn, ndim, analyse(fn), estimate(fn).nanoseconds, extras)
+    program = Program(fn, ndim, analyse(fn), estimate(fn).nanoseconds, extras)
+    show("uses", fn.name, lambda: program.uses.table(fn, program.own))
+    return program

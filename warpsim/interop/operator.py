@@ -15,16 +15,16 @@ import numpy as np
 
 from ..autograd.forward import hvp, jvp
 from ..config import config
-from ..core.emit.program import Form
+from ..core.emit.program import Form, FormKind
 from ..core.language import Kernel, array, clone, launch, zeros, zeros_like
-from ..core.passes.analysis.mod_ref import mod_ref
-from ..core.runtime.arrays.allocation import bounds
+from ..core.passes.reverse.extra_params import GradientSum
 from ..core.runtime.arrays.saved_contents import Paused
 from ..core.runtime.commands.adjoint_by_hand import launch_adjoint
 from ..core.runtime.devices.device import CPU, Device
+from ..core.runtime.devices.memory_range import overlap
 from ..core.runtime.launches.dimensions import threads_of_block
 from ..core.runtime.launches.launcher import Launcher
-from ..core.runtime.tape.adjoint_needs import Needs, needs_of
+from ..core.runtime.tape.kernel_arrays import KernelArrays, arrays_of
 from ..core.runtime.tape.tape import Tape
 from ..core.types.arrays import ArrayType, type_name
 from ..core.types.cotangents import has_cotangent
@@ -44,14 +44,13 @@ class Call:
 
     def separate(self, groups: Sequence[Sequence[array]]) -> None:
         """Copy inputs that share memory with other ones or with the groups: each is a variable of its own."""
-        taken = [bounds(a._data) for group in groups for a in group]
+        taken = [a for group in groups for a in group]
         for k, a in enumerate(self.inputs):
             if isinstance(a, array):
-                low, high = bounds(a._data)
-                if any(low < end and begin < high for begin, end in taken):
+                if any(overlap(a, other) for other in taken):
                     self.inputs[k] = clone(a, requires_grad=False)
                 else:
-                    taken.append((low, high))
+                    taken.append(a)
 
 
 class Operator:
@@ -212,14 +211,14 @@ class KernelOperator(Operator):
         return threads_of_block(self.block_dim, CPU) > 1
 
     @property
-    def needs(self) -> Needs:
-        """What the adjoint reads, of the kernel as it is now."""
+    def arrays(self) -> KernelArrays:
+        """The arrays of the kernel as it is now."""
         kernel = self.subject.current
-        return needs_of(kernel, tuple(kernel.patterns.values()), kernel.settings())
+        return arrays_of(kernel, tuple(kernel.patterns.values()), kernel.settings())
 
     def direct(self, active: Active) -> bool:
         """Whether the adjoint needs nothing of a launch but its inputs."""
-        return not self.in_blocks and adjoint_reads(self.needs, self.names(active)) is not None
+        return not self.in_blocks and adjoint_reads(self.arrays, self.names(active)) is not None
 
     def names(self, active: Active) -> frozenset[str]:
         """The parameters that have gradients."""
@@ -230,7 +229,7 @@ class KernelOperator(Operator):
         """The inputs whose contents gradients of the active ones depend on; found once while nothing is changed."""
         self.look()
         if active not in self._saved:
-            reads = adjoint_reads(self.needs, self.names(active))
+            reads = adjoint_reads(self.arrays, self.names(active))
             self._saved[active] = frozenset(range(len(self.signature.inputs))) if reads is None else reads
         return self._saved[active]
 
@@ -244,7 +243,7 @@ class KernelOperator(Operator):
         """What ran the adjoint for these inputs on the CPU last time; None before that, and where it is not direct."""
         self.look()
         if self._adjoints.get(active) is None:
-            form = self.needs.form("adjoint", self.names(active))
+            form = self.arrays.form(FormKind.ADJOINT, self.names(active))
             known = self.subject.current.launchers.values() if self.direct(active) else ()
             fitting = (one for one in known if one.form == form and one.device is CPU)
             self._adjoints[active] = next((one for one in fitting if one.generation == config.generation), None)
@@ -309,15 +308,15 @@ class KernelOperator(Operator):
 
 
 @cache
-def adjoint_reads(needs: Needs, names: frozenset[str]) -> frozenset[int] | None:
+def adjoint_reads(arrays: KernelArrays, names: frozenset[str]) -> frozenset[int] | None:
     """The parameters whose contents an adjoint reads; None where it needs more than a kernel's inputs."""
-    program = needs.kernel.program(needs.types, needs.settings, False, Form("adjoint", names))
-    own = len(needs.types)
-    read = {k for k, _ in mod_ref(program.fn).read if k < own}
-    written = {k for k, _ in needs.written}
-    if any(extra.kind != "sum" for extra in program.extras) or read & written:
+    program = arrays.program(Form(FormKind.ADJOINT, names))
+    own = len(arrays.types)
+    read = {ref.position for ref in program.uses.read if ref.position < own}
+    written = {ref.position for ref in arrays.written}
+    if any(not isinstance(extra, GradientSum) for extra in program.extras) or read & written:
         return None
-    numbers = {k for k in range(own) if not isinstance(needs.types[k], ArrayType)}
+    numbers = {k for k in range(own) if not isinstance(arrays.types[k], ArrayType)}
     return frozenset(read | numbers)
 
 

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.language import array, clone, zeros_like
-from ..core.runtime.arrays.array import overlap
 from ..core.runtime.arrays.saved_contents import Paused, active
+from ..core.runtime.devices.memory_range import overlap
 from ..core.types import compounds
 from ..core.types.arrays import type_name
 from ..errors import ArrayError, NotConvergedError, NotDifferentiableError, counted, instance

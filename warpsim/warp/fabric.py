@@ -18,7 +18,7 @@ import numpy as np
 from ..core.frontend.functions.functions import func
 from ..core.ops import where
 from ..core.runtime.arrays import saved_contents
-from ..core.runtime.arrays.allocation import span
+from ..core.runtime.devices.memory_range import range_of
 from ..core.runtime.arrays.array import array
 from ..core.runtime.arrays.foreign import memory_at
 from ..core.runtime.arrays.gradient import with_gradient
@@ -241,7 +241,7 @@ def arrays_at(element: Any, device: Device, owner: Any) -> Callable[[int, int], 
 
     In memory of an array that has a gradient they are views of it.
     """
-    known = sorted(((*span(a), a) for a in with_gradient(device)), key=lambda bounds: bounds[0])
+    known = sorted(((*range_of(a), a) for a in with_gradient(device)), key=lambda bounds: bounds[0])
     lows = [low for low, _, _ in known]
 
     def at(ptr: int, count: int) -> array:

@@ -7,7 +7,7 @@ from cuda_corpus import CORPUS
 from object_formats import PLATFORMS, platform, refusal
 
 from warpsim.core.emit.native import native
-from warpsim.core.emit.program import PRIMAL, Form
+from warpsim.core.emit.program import PRIMAL, Form, FormKind
 from warpsim.core.emit.target import Options
 from warpsim.core.runtime.launches import pool_code
 from warpsim.core.types.arrays import ArrayType
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.cpu(reason="objects for processors")
 
 def forms(kernel):
     arrays = [name for name, t in kernel.patterns.items() if isinstance(t, ArrayType)]
-    return PRIMAL, Form("adjoint", frozenset(arrays))
+    return PRIMAL, Form(FormKind.ADJOINT, frozenset(arrays))
 
 
 def options_of(program):

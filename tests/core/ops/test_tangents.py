@@ -16,7 +16,7 @@ from warpsim.core.ir.nodes import walk
 from warpsim.core.ir.verify import verify
 from warpsim.core.ops.host_memory import HostArray
 from warpsim.core.ops.registry import PURE, rows
-from warpsim.core.passes.forward.tangent import parameter_slots, tangent
+from warpsim.core.passes.forward.tangent import float_params, tangent
 from warpsim.core.passes.simplify.dce import dce
 from warpsim.core.types import structs
 from warpsim.core.types.arrays import array_type
@@ -28,7 +28,7 @@ POINTS = 3
 def forward(functions):
     """A kernel over arrays of operands and results with its forward mode along all of them."""
     fn = kernel_of(functions)
-    chosen = parameter_slots(fn.params)
+    chosen = float_params(fn.params)
     return verify(dce(tangent(fn, chosen))), [slot.position for slot in chosen]
 
 

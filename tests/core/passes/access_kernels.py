@@ -45,7 +45,7 @@ def expected(*wanted, **facts):
 # ----- sums ---------------------------------------------------------------------------------
 
 
-@expected("shared", a={"summed": True, "gathered": True, "read": False, "written": True})
+@expected("shared", a={"summed": True, "gathered": True, "reads": False, "changes": True})
 def a_loss(a: Floats, x: Floats):
     i = wp.tid()
     wp.atomic_add(a, 0, x[i])
@@ -126,7 +126,7 @@ def a_sum_whose_result_leaves_a_branch(a: Floats, x: Floats):
     x[i] = old
 
 
-@expected("real", a={"summed": False, "read": True})
+@expected("real", a={"summed": False, "reads": True})
 def a_sum_that_is_also_read(a: Floats, x: Floats):
     i = wp.tid()
     wp.atomic_add(a, 0, x[i])
@@ -148,7 +148,7 @@ def an_integer_sum(a: Ints):
 # ----- arrays by other ways -----------------------------------------------------------------
 
 
-@expected("real", a={"summed": False, "written": True}, b={"summed": False, "written": True})
+@expected("real", a={"summed": False, "changes": True}, b={"summed": False, "changes": True})
 def one_of_two(a: Floats, b: Floats, k: int):
     """The choice is the same for all threads, but nobody knows it here."""
     c = a
@@ -167,7 +167,7 @@ def a_parameter_and_one_of_two(a: Floats, b: Floats, k: int):
     wp.atomic_add(c, 0, 1.0)
 
 
-@expected("real", a={"read": True, "summed": False})
+@expected("real", a={"reads": True, "summed": False})
 def a_sum_read_through_another_name(a: Floats, b: Floats, k: int):
     i = wp.tid()
     wp.atomic_add(a, 0, 1.0)
@@ -190,7 +190,7 @@ def through_a_struct_made_here(a: Floats):
     wp.atomic_add(p.values, 0, 1.0)
 
 
-@expected("real", a={"summed": False, "read": True})
+@expected("real", a={"summed": False, "reads": True})
 def read_through_a_struct_made_here(a: Floats, b: Floats):
     i = wp.tid()
     d = Deep(pair=Pair(values=a, at=3), scale=2.0)
@@ -206,7 +206,7 @@ def through_a_struct_in_memory(a: Floats, pairs: Pairs):
     wp.atomic_add(a, 0, 1.0)
 
 
-@expected("real", pairs={"read": True, "written": False})
+@expected("real", pairs={"reads": True, "changes": False})
 def loaded_with_a_struct(pairs: Pairs):
     i = wp.tid()
     p = pairs[i]

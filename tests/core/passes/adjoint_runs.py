@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from warpsim.core.emit.program import Form
+from warpsim.core.emit.program import Form, FormKind
 from warpsim.core.ir.interpret import Interpreter
 from warpsim.core.ops.host_memory import HostArray
+from warpsim.core.passes.reverse.extra_params import Before, GradientSum
 from warpsim.core.types.arrays import array_type
 
 STEP = 1e-6
@@ -15,7 +16,7 @@ def types_of(kernel):
 
 
 def adjoint_program(kernel, *gradients, **facts):
-    return kernel.program(types_of(kernel), form=Form("adjoint", frozenset(gradients), **facts))
+    return kernel.program(types_of(kernel), form=Form(FormKind.ADJOINT, frozenset(gradients), **facts))
 
 
 def run(fn, dim, operands):
@@ -45,10 +46,10 @@ def gradients(kernel, dim, args, wanted, out, seed):
         operands.append(HostArray(a, t, n, grad) if isinstance(a, np.ndarray) else a)
     for extra in program.extras:
         t, given = types_of(kernel)[extra.position], args[extra.position]
-        if extra.kind == "before":
+        if isinstance(extra, Before):
             operands.append(HostArray(given.copy(), t, "before"))
         else:
-            assert extra.kind == "sum"
+            assert isinstance(extra, GradientSum)
             total = slopes[names[extra.position]] = np.zeros((1, *np.shape(given)))
             operands.append(HostArray(total, array_type(t, 1), "sum"))
     run(program.fn, dim, operands)

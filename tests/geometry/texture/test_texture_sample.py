@@ -8,7 +8,7 @@ from texture_oracle import BORDER, CLAMP, CLOSEST, LINEAR, MIRROR, WRAP, Oracle
 
 import warpsim as wp
 from warpsim.core.emit.cuda import cuda, tools
-from warpsim.core.emit.program import PRIMAL, Form
+from warpsim.core.emit.program import PRIMAL, Form, FormKind
 from warpsim.core.emit.target import Options
 
 DEVICES = ["cpu", "interp"] + ["cuda:0"] * wp.is_cuda_available()
@@ -434,7 +434,7 @@ def test_a_graph_fills_a_texture_anew_at_every_launch_with_checks_on(monkeypatch
 @pytest.mark.parametrize("dimensions", TYPES)
 def test_kernels_and_adjoints_assemble_for_cuda(dimensions):
     kernel = KERNELS[dimensions, 4]
-    for form in (PRIMAL, Form("adjoint")):
+    for form in (PRIMAL, Form(FormKind.ADJOINT)):
         made = kernel.program(tuple(kernel.patterns.values()), form=form)
         artefact = cuda.emit(made.fn, made.ndim, Options(), made.plan)
         assert cuda.assemble(artefact.ptx, artefact.arch).startswith(b"\x7fELF")

@@ -4,7 +4,7 @@ import pytest
 
 import warpsim as wp
 from warpsim.core.emit.cuda import cuda, tools
-from warpsim.core.emit.program import PRIMAL, Form
+from warpsim.core.emit.program import PRIMAL, Form, FormKind
 from warpsim.core.emit.target import Options
 from warpsim.geometry.nanovdb.read import VolumeData
 from warpsim.geometry.volume.directory import fill_directory
@@ -63,5 +63,5 @@ def test_kernels_compile_and_assemble(kernel):
 
 def test_the_adjoint_compiles_and_adds_to_gradients_of_values():
     names = frozenset({"data", "points", "out"})
-    ptx = ptx_of(sample_data, Form("adjoint", names))
+    ptx = ptx_of(sample_data, Form(FormKind.ADJOINT, names))
     assert ".global.add.f32" in ptx

@@ -5,15 +5,19 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from enum import Enum
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 from ..ir.nodes import Call, Function, walk
 from ..ir.printer import print_function
+from ..passes.analysis.array_uses import ArrayUses
 from ..passes.analysis.atomics import AtomicPlan
+from ..passes.analysis.ownership import Own, own_indices
 from ..passes.reverse.adjoint_stencils import Gathered
-from ..passes.reverse.primal_reads import ExtraParam
+from ..passes.reverse.extra_params import Extras
 from ..passes.simplify.handle_params import HandleParam
+from ..types.array_ref import ArrayRef
 from ..types.arrays import ArrayType, type_name
 from ..types.structs import is_struct
 from .fingerprint import fingerprint
@@ -21,19 +25,32 @@ from .native import snippets
 from .target import Options
 
 
-class Form(NamedTuple):
-    """What is compiled of a kernel: `primal` is the kernel itself, `adjoint` its reverse.
+class FormKind(Enum):
+    """What is compiled of a kernel: the kernel itself, or a kernel that was derived from it.
 
-    `recording` is the kernel, noting what its atomics return for the adjoint; `marking` is the kernel, noting in
-    gradients which elements it writes. gradients: the names of the
-    array parameters that have gradients, of arrays in struct parameters ("s.x"), and of other parameters
-    whose gradients are wanted. `tangent` is the kernel in forward mode along these parameters, and
-    `adjoint tangent` and `recomputed tangent` are derivatives of recorded launches, see `passes.forward.derived`.
+    `RECORDING` notes what atomics return for the adjoint, `MARKING` notes in gradients which elements are written.
+    `TANGENT` is forward mode; that of recorded launches and of adjoints are the last two (`passes.forward.derived`).
+    """
+
+    PRIMAL = "primal"
+    ADJOINT = "adjoint"
+    RECORDING = "recording"
+    MARKING = "marking"
+    TANGENT = "tangent"
+    RECOMPUTED_TANGENT = "recomputed tangent"
+    ADJOINT_TANGENT = "adjoint tangent"
+
+
+class Form(NamedTuple):
+    """A kernel, or a kernel that was derived from it.
+
+    gradients: the names of the array parameters that have gradients, of arrays in struct parameters ("s.x"), and of
+    other parameters whose gradients are wanted; of tangents those along which they are taken.
     same: pairs of positions of array parameters that are given one and the same array.
     phase: of an adjoint in two steps (`passes.reverse.adjoint_stencils`) "gathered" or "rest"; empty for all in one.
     """
 
-    kind: str = "primal"
+    kind: FormKind = FormKind.PRIMAL
     gradients: frozenset[str] = frozenset()
     same: tuple[tuple[int, int], ...] = ()
     phase: str = ""
@@ -50,12 +67,27 @@ class Program:
     ndim: int
     plan: AtomicPlan
     nanoseconds: float
-    extras: tuple[ExtraParam, ...] = ()
+    extras: Extras = ()
     """What the last parameters are."""
     handle_params: tuple[HandleParam, ...] = ()
     """The structures that the kernel reaches by ids; derived programs take them behind the kernel's own parameters."""
     gathered: Gathered | None = None
     """Of an adjoint, the same in two steps, where that is faster."""
+
+    @property
+    def uses(self) -> ArrayUses:
+        """What the kernel does to the arrays of its parameters."""
+        return self.plan.uses
+
+    @cached_property
+    def written(self) -> frozenset[int]:
+        """The positions of the array parameters that threads write to."""
+        return frozenset(ref.position for ref in self.uses.changed if not (ref.path or ref.in_elements))
+
+    @cached_property
+    def own(self) -> dict[ArrayRef, Own] | None:
+        """What is a thread's own of these; None if it reaches other memory too."""
+        return own_indices(self.fn, self.ndim)
 
 
 def cache_key(program: Program, options: Options, processor: str) -> str:

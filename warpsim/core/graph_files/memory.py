@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..runtime.arrays.host_memory import allocate
-from ..runtime.devices.device import CPU, Device, span_of
+from ..runtime.devices.device import CPU, Device
+from ..runtime.devices.memory_range import span_of
 from ..runtime.steps.fields import Fields
 from ..runtime.steps.refusals import damaged
 from ..types import scalars

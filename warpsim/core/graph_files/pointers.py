@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..emit.layout import argument_offsets
-from ..runtime.devices.device import span_of
+from ..runtime.devices.memory_range import span_of
 from ..types import structs
 from ..types.arrays import WORD, ArrayType, descriptor_words
 

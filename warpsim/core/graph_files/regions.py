@@ -12,6 +12,7 @@ from ...errors import GraphFileError
 from ..runtime.arrays.foreign import memory_at
 from ..runtime.devices.device import CPU, Device
 from ..runtime.devices.device_memory import on_host
+from ..runtime.devices.memory_range import MemoryRange, merged
 from ..types.scalars import uint8
 
 PHASE = 64
@@ -29,6 +30,10 @@ class Place:
     size: int
     on_host: bool
 
+    @property
+    def addresses(self) -> MemoryRange:
+        return MemoryRange(self.address, self.address + self.size)
+
 
 class Region(NamedTuple):
     """Addresses from `low` on, up to `high`."""
@@ -43,14 +48,14 @@ class Regions:
 
     def __init__(self, device: Device):
         self.device = device
-        self._pieces: dict[bool, list[tuple[int, int]]] = {False: [], True: []}
+        self._pieces: dict[bool, list[MemoryRange]] = {False: [], True: []}
         self.merged: list[Region] = []
         self._lows: dict[bool, list[tuple[int, int]]] = {}  # addresses where regions begin, with their numbers
 
     def add(self, place: Place) -> None:
         """The graph reaches this."""
         if place.size:
-            self._pieces[place.on_host].append((place.address, place.address + place.size))
+            self._pieces[place.on_host].append(place.addresses)
 
     def merge(self) -> None:
         """Make regions of all that was added."""
@@ -60,8 +65,7 @@ class Regions:
 
     def holds(self, place: Place) -> bool:
         """Whether the graph reaches some byte of memory that was added so far."""
-        low, high = place.address, place.address + place.size
-        return any(start < high and low < end for start, end in self._pieces[place.on_host])
+        return any(place.addresses.meets(piece) for piece in self._pieces[place.on_host])
 
     def located(self, place: Place) -> list[int]:
         """The region of a place, the first of its bytes there, and how many they are."""
@@ -74,17 +78,6 @@ class Regions:
     def contents(self, region: Region) -> bytes:
         """What is in a region now."""
         return bytes_at(region.low, region.high - region.low, CPU if region.on_host else self.device)
-
-
-def merged(pieces: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Ranges that do not overlap, of the same addresses as `pieces`."""
-    ranges: list[tuple[int, int]] = []
-    for low, high in sorted(pieces):
-        if ranges and low < ranges[-1][1]:
-            ranges[-1] = (ranges[-1][0], max(ranges[-1][1], high))
-        else:
-            ranges.append((low, high))
-    return ranges
 
 
 def bytes_at(address: int, size: int, device: Device) -> bytes:

@@ -36,7 +36,8 @@ from ..runtime.arrays.array import array
 from ..runtime.arrays.host_memory import TypedMemory, record_of
 from ..runtime.arrays.indexed import indexedarray
 from ..runtime.commands.graph import Graph
-from ..runtime.devices.device import Device, device_of, span_of
+from ..runtime.devices.device import Device, device_of
+from ..runtime.devices.memory_range import span_of
 from ..runtime.launches.guards import arrays_in
 from ..runtime.launches.handles import Handle
 from ..runtime.launches.launcher import LaunchCall

@@ -20,6 +20,7 @@ from ...errors import OutOfBoundsError
 from ..ir.builder import OPERATORS
 from ..ir.nodes import Constant, Value
 from ..types import compounds, scalars, structs
+from ..types.array_ref import Fields
 from ..types.arrays import ArrayType
 from ..types.compounds import is_compound, scalar_of, size_of
 from ..types.signatures import Element, Int
@@ -315,6 +316,13 @@ def _(s, value, out, dout, *, name):
     if isinstance(value.type, ArrayType):
         return dout, None
     return with_field(dout, zero(value), name=name), field(dout, name=name)
+
+
+def member(s: Value, path: Fields) -> Value:
+    """The part of a struct at the end of a path of fields."""
+    for name in path:
+        s = field(s, name=name)
+    return s
 
 
 def _index(x: Any, index: Any) -> Any:

@@ -20,15 +20,15 @@ from ...errors import NotDifferentiableError
 from ..ir.builder import OPERATORS, Builder, active_builder
 from ..ir.nodes import Call, Region, Value
 from ..types import scalars, structs
+from ..types.array_ref import Fields
 from ..types.arrays import ArrayType, type_name
 from ..types.compounds import is_compound, scalar_of
 from . import memory
 from .choice import where
-from .construct import construct, extract, field, rebuild, with_field, zero
+from .construct import construct, extract, field, member, rebuild, with_field, zero
 from .registry import ATOMIC
 
-Path = tuple[str, ...]
-Tangent = dict[Path, Value]
+Tangent = dict[Fields, Value]
 TangentList = list[Tangent]
 
 
@@ -44,23 +44,16 @@ def has_floats(t: Any) -> bool:
 
 
 @cache
-def slots(t: Any) -> tuple[tuple[Path, Any], ...]:
+def slots(t: Any) -> tuple[tuple[Fields, Any], ...]:
     """Where values of a type can have tangents: (path, type) of every float and every array of floats."""
     if structs.is_struct(t):
         return tuple(((name, *path), leaf) for name, f in t.fields.items() for path, leaf in slots(f))
     return (((), t),) if has_floats(t.dtype if isinstance(t, ArrayType) else t) else ()
 
 
-def at(value: Value, path: Path) -> Value:
-    """The part of a struct at the end of a path of fields."""
-    for name in path:
-        value = field(value, name=name)
-    return value
-
-
 def parts(value: Value) -> Tangent:
     """A tangent that is one value, as one entry per float in it."""
-    return {path: at(value, path) for path, t in slots(value.type) if not isinstance(t, ArrayType)}
+    return {path: member(value, path) for path, t in slots(value.type) if not isinstance(t, ArrayType)}
 
 
 def whole(t: Any, tangent: Tangent) -> Value:
@@ -75,7 +68,7 @@ def whole(t: Any, tangent: Tangent) -> Value:
     return total
 
 
-def filled(t: Any, path: Path, tangent: Tangent) -> Value:
+def filled(t: Any, path: Fields, tangent: Tangent) -> Value:
     """The tangent at a path; zero where it is missing. Raises where that would have to be an array."""
     part = tangent.get(path)
     if part is not None:
@@ -89,7 +82,7 @@ def filled(t: Any, path: Path, tangent: Tangent) -> Value:
     return zero(Value(leaf))
 
 
-def joined(t: Any, tangents: TangentList) -> list[Path]:
+def joined(t: Any, tangents: TangentList) -> list[Fields]:
     """Where at least one of some values of one type has a tangent."""
     return [path for path, _ in slots(t) if any(path in tangent for tangent in tangents)]
 
@@ -169,7 +162,7 @@ def _(call: Call, tangents: TangentList) -> TangentList:
     element = parts(memory.load(tangents[0][()], *indices)) if tangents[0] else {}
     for path, t in slots(call.results[0].type):
         if isinstance(t, ArrayType):  # as in reverse mode, what goes with it is where its descriptor says
-            element[path] = memory.gradient(at(call.results[0], path))
+            element[path] = memory.gradient(member(call.results[0], path))
     return [element]
 
 

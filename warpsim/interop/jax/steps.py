@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from ...core.emit.layout import WORD, argument_offsets
-from ...core.emit.program import Form
+from ...core.emit.program import Form, FormKind
 from ...core.language import array
-from ...core.passes.forward.tangent import needs_one_thread, parameter_slots
+from ...core.passes.forward.tangent import float_params, needs_one_thread
 from ...core.runtime.commands.adjoint_by_hand import launch_adjoint
 from ...core.runtime.devices.device import CPU
 from ...core.runtime.launches.for_device import prepare
@@ -86,7 +86,7 @@ def size_of(param: Parameter, shape: Shape) -> int:
 def native(evaluation: Evaluation, shapes: Sequence[Shape]) -> tuple[np.ndarray, Any] | None:
     """The plan of a call and what it needs alive, or None where Python has a part in it."""
     operator = evaluation.operator
-    if not isinstance(operator, KernelOperator) or operator.needs.reaches:
+    if not isinstance(operator, KernelOperator) or operator.arrays.reaches:
         return None
     if evaluation.form not in (VALUE, JVP, VJP) or (operator.in_blocks and evaluation.form != VALUE):
         return None
@@ -171,28 +171,29 @@ def jvp_steps(steps: Steps, operator: KernelOperator, call: Call) -> tuple[Launc
     args = operator.arguments(call, outputs)
     moving = {s.inputs[k].name: k for k in evaluation.active}
     results = {s.outputs[k].name: (n, k) for n, k in enumerate(s.float_outputs)}
-    needs = operator.needs
-    slots = [slot for slot in parameter_slots(needs.fn.params) if slot.name in moving or slot.name in results]
+    arrays = operator.arrays
+    floats = (ref.name(arrays.names) for ref in float_params(arrays.fn.params))
+    names = [name for name in floats if name in moving or name in results]
     own = {param.name: a for param, a in zip(s.params, args, strict=True)}
-    further = [stand_in_like(own[slot.name]) for slot in slots]
-    form = Form("tangent", frozenset(slot.name for slot in slots))
+    further = [stand_in_like(own[name]) for name in names]
+    form = Form(FormKind.TANGENT, frozenset(names))
     launch = prepare(kernel, call.dims, [*args, *further], CPU, form)
     offsets = argument_offsets(list(launch.launcher.types))[0]
     point_inputs(steps, offsets)
     sizes = [size_of(param, shape) for param, shape in zip(s.outputs, call.shapes, strict=True)]
     outputs_at(steps, operator, offsets, [steps.reserve(size) for size in sizes])
     count = len(evaluation.operands)
-    for slot, at in zip(slots, offsets[len(needs.arguments) :], strict=True):
-        direction = count + evaluation.active.index(moving[slot.name]) if slot.name in moving else None
-        if slot.name in results:
-            n, k = results[slot.name]
+    for name, at in zip(names, offsets[len(arrays.arguments) :], strict=True):
+        direction = count + evaluation.active.index(moving[name]) if name in moving else None
+        if name in results:
+            n, k = results[name]
             if direction is None:
                 steps.add(_ZERO, (_RESULT, n), size=sizes[k])
             else:
                 steps.add(_COPY, (_RESULT, n), (_ARG, direction), sizes[k])
             steps.add(_POINT, (_LOCAL, at), (_RESULT, n))
         elif direction is not None:
-            param = s.inputs[moving[slot.name]]
+            param = s.inputs[moving[name]]
             step = (_POINT, (_LOCAL, at), (_ARG, direction)) if param.is_array else (
                 _COPY, (_LOCAL, at), (_ARG, direction), size_of(param, param.inner)
             )
@@ -238,7 +239,7 @@ def vjp_steps(steps: Steps, operator: KernelOperator, call: Call) -> tuple[Launc
         if k not in s.float_outputs and k >= len(s.in_out):  # nor this
             spare = steps.reserve(size_of(s.outputs[k], call.shapes[k]))
             steps.add(_POINT, (_LOCAL, offsets[split + k - len(s.in_out)]), spare)
-    extras = {e.position: len(operator.needs.arguments) + n for n, e in enumerate(launch.launcher.program.extras)}
+    extras = {e.position: len(operator.arrays.arguments) + n for n, e in enumerate(launch.launcher.program.extras)}
     for n, k in enumerate(evaluation.active):
         if k in s.in_out:
             continue

@@ -12,6 +12,7 @@ from ...core.runtime.arrays import saved_contents
 from ...core.runtime.arrays.array import Tag
 from ...core.runtime.devices.capture import current_graph
 from ...core.runtime.devices.device import CPU
+from ...core.runtime.devices.memory_range import MemoryRange
 from ...core.runtime.launch import repeat
 from ..operator import KernelOperator
 from ..signature import Parameter
@@ -42,10 +43,10 @@ class Layout:
 class Descriptor:
     """A packed tensor, and perhaps that of its gradient, as launches see arrays."""
 
-    __slots__ = ("_span", "_tag", "_words")
+    __slots__ = ("_range", "_tag", "_words")
 
     def __init__(self, layout: Layout, data: int, gradient: int = 0):
-        self._span = data, data + layout.size
+        self._range = MemoryRange(data, data + layout.size)
         self._tag = layout.tag
         self._words = _POINTERS(data, gradient) + layout.extents
 

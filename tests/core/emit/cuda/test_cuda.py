@@ -15,7 +15,7 @@ from warpsim.core.emit import layout
 from warpsim.core.emit.cpu import cpu
 from warpsim.core.emit.cuda import cuda, tools
 from warpsim.core.emit.cuda.target import CudaTarget
-from warpsim.core.emit.program import PRIMAL, Form
+from warpsim.core.emit.program import PRIMAL, Form, FormKind
 from warpsim.core.emit.target import Options
 from warpsim.core.ir.printer import print_function
 from warpsim.errors import CompilerError, DeviceError, KernelTypeError, NativeCodeError
@@ -257,7 +257,7 @@ def native_artefact(kernel, form):
     return cuda.emit(made.fn, made.ndim, Options(), made.plan)
 
 
-@pytest.mark.parametrize("form", [PRIMAL, Form("adjoint", frozenset({"x", "out"}))], ids=lambda form: form.kind)
+@pytest.mark.parametrize("form", [PRIMAL, Form(FormKind.ADJOINT, frozenset({"x", "out"}))], ids=["primal", "adjoint"])
 def test_native_text_is_carried_compiled_and_linked(form):
     made = native_artefact(norms, form)
     [source] = made.natives

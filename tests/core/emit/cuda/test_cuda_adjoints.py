@@ -8,7 +8,7 @@ from cuda_corpus import CORPUS
 
 import warpsim as wp
 from warpsim.core.emit.cuda import cuda, tools
-from warpsim.core.emit.program import Form
+from warpsim.core.emit.program import Form, FormKind
 from warpsim.core.emit.target import Options
 from warpsim.core.types.arrays import ArrayType
 from warpsim.errors import NotDifferentiableError
@@ -53,7 +53,7 @@ def in_place(x: Floats, y: Floats, n: int):
 
 def form_of(kernel):
     names = [name for name, t in kernel.patterns.items() if isinstance(t, ArrayType)]
-    return Form("adjoint", frozenset(names))
+    return Form(FormKind.ADJOINT, frozenset(names))
 
 
 def assembled(kernel):

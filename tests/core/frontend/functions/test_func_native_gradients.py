@@ -7,7 +7,7 @@ from native_compilers import compiled
 import warpsim as wp
 from warpsim.core.ir.interpret import Interpreter
 from warpsim.core.ops.host_memory import HostArray
-from warpsim.core.passes.forward.tangent import chosen_slots, tangent
+from warpsim.core.passes.forward.tangent import chosen_floats, tangent
 from warpsim.core.passes.simplify.inline import inline
 from warpsim.core.runtime.launches.pool import get_pool
 from warpsim.errors import NativeCodeError, NotDifferentiableError
@@ -354,10 +354,10 @@ def along(chosen, parts, tangents):
     """Values and tangents of `out` of `stretch_all` along tangents of the chosen parameters."""
     types = tuple(stretch_all.patterns.values())
     fn = inline(stretch_all.lowered(types), keep_gradients=True)
-    slots = chosen_slots(fn.params, [*chosen, "out"])
+    slots = chosen_floats(fn.params, [*chosen, "out"])
     made = tangent(fn, slots)
     hosts = [HostArray(p, t) for p, t in zip([*parts, np.zeros((1, 3))], types, strict=True)]
-    moving = [HostArray(p, slot.type) for p, slot in zip([*tangents, np.zeros((1, 3))], slots, strict=True)]
+    moving = [HostArray(p, t) for p, t in zip([*tangents, np.zeros((1, 3))], slots.values(), strict=True)]
     machine = Interpreter(False)
     machine.thread = (0,)
     machine.run(made.body, [*hosts, *moving])

@@ -12,6 +12,7 @@ from warpsim.core.ir.nodes import Call, Function, Region, Value
 from warpsim.core.ops import add, load, memory, threads
 from warpsim.core.ops.registry import ATOMIC, TABLE
 from warpsim.core.passes.analysis.atomics import analyse
+from warpsim.core.types.array_ref import ArrayRef
 from warpsim.core.types.arrays import array_type
 from warpsim.core.types.scalars import float32, int32
 
@@ -37,7 +38,7 @@ def test_every_atomic_is_of_its_class(kernel, wanted, facts):
     assert classes(made.plan, made.fn) == wanted
     names = list(kernel.patterns)
     for name, attributes in facts.items():
-        use = made.plan.uses[names.index(name)]
+        use = made.plan.uses[ArrayRef(names.index(name))]
         assert {a: getattr(use, a) for a in attributes} == attributes, name
 
 
@@ -51,7 +52,7 @@ def test_sums_and_extremes_at_shared_addresses_can_be_combined(kernel, always):
     plan = program(kernel).plan
     assert list(plan.combined.values()) == always
     integers = kernel.patterns["a"].dtype is int32
-    assert plan.lone() == ([(0, False)] if always and not plan.uniform else [])
+    assert plan.lone() == ([ArrayRef(0)] if always and not plan.uniform else [])
     assert not (integers and plan.uniform), "private copies are of floats"
     assert not plan.without_assumptions().combined
 
@@ -70,8 +71,8 @@ def test_atomics_on_arrays_of_unknown_origin_are_listed():
     (kernels.through_a_struct_in_memory, "pairs", False, True), (kernels.carried_round_a_loop, "b", False, True),
 ])  # fmt: skip
 def test_reads_and_writes_of_parameters(kernel, name, read, written):
-    use = program(kernel).plan.uses[list(kernel.patterns).index(name)]
-    assert (use.read, use.written) == (read, written)
+    use = program(kernel).uses[ArrayRef(list(kernel.patterns).index(name))]
+    assert (use.reads, use.changes) == (read, written)
 
 
 def test_gradients_are_memory_of_their_own():
@@ -83,10 +84,10 @@ def test_gradients_are_memory_of_their_own():
         i = builder.call(threads.tid.rows[0], (), (int32,), {"ndim": 1})
         memory.atomic_add(TABLE["gradient"](a), 0, load(a, i))
     fn = Function("adjoint", body)
-    plan = analyse(fn)
-    assert classes(plan, fn) == ["shared"] and not plan.unknown and plan.summed() == [(0, True)]
-    assert plan.uses[0].read and not plan.uses[0].written and not plan.uses[0].summed
-    assert plan.gradients[0].written and not plan.gradients[0].read
+    plan, gradient = analyse(fn), ArrayRef(0, is_grad=True)
+    assert classes(plan, fn) == ["shared"] and not plan.unknown and plan.uses.summed == [gradient]
+    assert plan.uses[ArrayRef(0)].reads and not plan.uses[ArrayRef(0)].changes and not plan.uses[ArrayRef(0)].summed
+    assert plan.uses[gradient].updates and not plan.uses[gradient].reads
 
 
 def test_a_long_uniform_expression_costs_no_time():

@@ -6,8 +6,9 @@ import pytest
 import warpsim as wp
 from warpsim.core.ir.nodes import Call, walk
 from warpsim.core.passes.analysis.alias import points_to
+from warpsim.core.passes.analysis.array_uses import read_after_write
 from warpsim.core.passes.analysis.effects import array_effects, effects_of
-from warpsim.core.passes.analysis.mod_ref import mod_ref, read_after_write
+from warpsim.core.types.array_ref import ArrayRef
 from warpsim.errors import NotDifferentiableError
 
 Floats = wp.array(dtype=float)
@@ -66,16 +67,13 @@ CASES = {
 }
 
 
-def name(fn, path):
-    return ".".join(filter(None, (fn.params[path[0]].hint, path[1])))
-
-
 @pytest.mark.parametrize("kernel", CASES, ids=lambda kernel: kernel.key)
 def test_what_a_kernel_reads_and_writes(kernel):
-    fn = kernel.program(tuple(kernel.patterns.values())).fn
-    found = mod_ref(fn)
-    assert ({name(fn, p) for p in found.read}, {name(fn, p) for p in found.written}) == CASES[kernel]
-    assert {name(fn, p) for p in found.extremes} == ({"b"} if kernel is extreme else set())
+    uses = kernel.program(tuple(kernel.patterns.values())).uses
+    read, changed, extremes = (
+        {ref.name(list(kernel.patterns)) for ref in refs} for refs in (uses.read, uses.changed, uses.extremes)
+    )
+    assert (read, changed) == CASES[kernel] and extremes == ({"b"} if kernel is extreme else set())
 
 
 @pytest.mark.parametrize("kernel", CASES, ids=lambda kernel: kernel.key)
@@ -117,7 +115,7 @@ def in_a_loop(a: Floats, b: Floats, c: Floats, pair: Pair):
 
 def test_reads_after_writes_of_an_earlier_iteration():
     fn = in_a_loop.program(tuple(in_a_loop.patterns.values())).fn
-    a, b, c = ((k, "") for k in range(3))
+    a, b, c = map(ArrayRef, range(3))
     assert read_after_write(fn, a, b) and read_after_write(fn, a, c)
     assert not read_after_write(fn, b, c)
 

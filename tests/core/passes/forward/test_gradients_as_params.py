@@ -10,7 +10,7 @@ from test_tangent import floats, random_direction
 from warpsim.core.ir.interpret import Interpreter
 from warpsim.core.ir.verify import verify
 from warpsim.core.ops.host_memory import HostArray
-from warpsim.core.passes.forward.gradients_as_params import gradient_slots, gradients_as_params
+from warpsim.core.passes.forward.gradients_as_params import gradient_arrays, gradients_as_params
 from warpsim.core.passes.reverse.adjoint import adjoint
 from warpsim.core.passes.reverse.promote_memory import promote_memory
 from warpsim.core.passes.reverse.recompute import refuse_unrecoverable
@@ -44,7 +44,7 @@ def with_slots(fn, memory, gradients):
 def test_gradients_are_the_same(kernel):
     fn, extras = reverse(kernel, ["x", "y"])
     own = len(kernel.patterns)
-    slots = gradient_slots(fn.params[:own], ["x", "y"])
+    slots = gradient_arrays(fn.params[:own], ["x", "y"])
     plain = verify(gradients_as_params(fn, slots))
     assert not {"gradient", "has_gradient"} & set(names(plain))
     rng = np.random.default_rng(3)
@@ -60,6 +60,6 @@ def test_gradients_are_the_same(kernel):
 
 def test_an_array_that_is_not_named_keeps_its_gradient_row():
     fn, _ = reverse(tangent_kernels.straight, ["x", "y"])
-    plain = gradients_as_params(fn, gradient_slots(fn.params, ["x"]))
+    plain = gradients_as_params(fn, gradient_arrays(fn.params, ["x"]))
     assert "gradient" in names(plain)
     assert len(plain.params) == len(fn.params) + 1

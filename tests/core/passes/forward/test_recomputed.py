@@ -8,7 +8,8 @@ from tangent_kernels import GALLERY, THREADS, contents
 from test_tangent import floats, random_direction, tangents
 
 from warpsim.core.ir.verify import verify
-from warpsim.core.passes.forward.derived import forward_again, moving_slots
+from warpsim.core.passes.forward.derived import forward_again, moving_floats
+from warpsim.core.passes.reverse.extra_params import Before, TangentOf
 from warpsim.core.passes.reverse.promote_memory import promote_memory
 from warpsim.core.passes.reverse.recompute import refuse_unrecoverable
 from warpsim.core.passes.simplify.dce import dce
@@ -27,7 +28,7 @@ ARRAYS = frozenset({"x", "y"})
 def after_launch(kernel):
     fn = fold(dce(inline(promote_memory(inline(lowered(kernel), keep_gradients=True)), keep_gradients=True)))
     made, extras = forward_again(fn, ARRAYS, 1)
-    return verify(refuse_unrecoverable(dce(fold(verify(made)), total=True))), extras, moving_slots(fn.params, ARRAYS)
+    return verify(refuse_unrecoverable(dce(fold(verify(made)), total=True))), extras, moving_floats(fn.params, ARRAYS)
 
 
 @pytest.mark.parametrize("kernel", [k for k in GALLERY if k.key not in REFUSED], ids=lambda k: k.key)
@@ -38,8 +39,8 @@ def test_tangents_are_those_of_the_launch_and_contents_stay(kernel):
     along = [random_direction(m, rng) for m in memory]
     done, want = tangents(fn, memory, along)
     program, extras, slots = after_launch(kernel)
-    kept = [memory[e.position] for e in extras if e.kind == "before"]
-    assert all(e.kind in ("before", "tangent") for e in extras)
+    kept = [memory[e.position] for e in extras if isinstance(e, Before)]
+    assert all(isinstance(e, Before | TangentOf) for e in extras)
     found = run(program, [*done, *kept, *(along[s.position] for s in slots)], THREADS)
     for got, before in zip(found, [*done, *kept], strict=False):
         np.testing.assert_array_equal(floats(got), floats(before))

@@ -10,7 +10,7 @@ import warpsim as wp
 from warpsim.core.ir.nodes import For, Function, If, While, count
 from warpsim.core.ir.verify import verify
 from warpsim.core.passes.forward.duals import Duals
-from warpsim.core.passes.forward.tangent import chosen_slots, needs_one_thread, tangent
+from warpsim.core.passes.forward.tangent import chosen_floats, needs_one_thread, tangent
 from warpsim.core.passes.simplify.dce import dce
 from warpsim.core.passes.simplify.fold import fold
 from warpsim.core.passes.simplify.inline import inline
@@ -25,7 +25,7 @@ def inlined(kernel):
 
 
 def forward(fn, names=("x", "y")):
-    return verify(dce(fold(verify(tangent(fn, chosen_slots(fn.params, names)), "tangent"))), "dce")
+    return verify(dce(fold(verify(tangent(fn, chosen_floats(fn.params, names)), "tangent"))), "dce")
 
 
 def floats(memory):
@@ -57,7 +57,7 @@ def random_direction(memory, rng):
 
 def tangents(fn, memory, along, names=("x", "y")):
     """Memory after the program of forward mode, and tangents by the position of their array."""
-    positions = [slot.position for slot in chosen_slots(fn.params, names)]
+    positions = [slot.position for slot in chosen_floats(fn.params, names)]
     after = run(forward(fn, names), [*memory, *(along[k] for k in positions)], THREADS)
     return after[: len(memory)], dict(zip(positions, after[len(memory) :], strict=True))
 

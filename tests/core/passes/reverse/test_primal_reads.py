@@ -5,8 +5,9 @@ import pytest
 from adjoint_runs import adjoint_program, check, some, types_of
 
 import warpsim as wp
-from warpsim.core.emit.program import Form
+from warpsim.core.emit.program import Form, FormKind
 from warpsim.core.ir.nodes import Call, walk
+from warpsim.core.passes.reverse.extra_params import Before, Returned
 
 D = wp.float64
 Numbers, Ints = wp.array(dtype=D), wp.array(dtype=int)
@@ -58,7 +59,7 @@ def added_then_read(a: Numbers, b: Numbers):
 def test_copies_from_before_only_where_they_are_needed(kernel, args, dim, before):
     arrays = [n for n, a in zip(kernel.patterns, args, strict=True) if isinstance(a, np.ndarray)]
     extras = adjoint_program(kernel, *arrays).extras
-    assert [(e.kind, e.position) for e in extras] == [("before", k) for k in before]
+    assert [*extras] == [Before(k) for k in before]
     for out in arrays:
         check(kernel, dim, args, arrays, out)
 
@@ -89,12 +90,12 @@ def slots(counter: Ints, x: Numbers, y: Numbers):
 
 def test_returned_values_are_recorded_by_the_launch_and_read_by_the_reverse():
     types = types_of(slots)
-    recording = slots.program(types, form=Form("recording"))
-    assert [e.kind for e in recording.extras] == ["recorded", "recorded"]
+    recording = slots.program(types, form=Form(FormKind.RECORDING))
+    assert recording.extras == (Returned(0), Returned(1))
     stores = [n for n in walk(recording.fn.body) if isinstance(n, Call) and n.op.name == "store"]
     assert len(stores) == 3 and {s.args[0] for s in stores} >= set(recording.fn.params[-2:])
     reverse = adjoint_program(slots, "x", "y")
-    assert [(e.kind, e.position) for e in reverse.extras] == [("recorded", 0), ("recorded", 1)]
+    assert reverse.extras == (Returned(0), Returned(1))
 
 
 @wp.struct
@@ -110,5 +111,5 @@ def in_a_struct(h: Holder):
 
 def test_an_array_in_a_struct_comes_from_a_copy_of_the_struct():
     program = adjoint_program(in_a_struct, "h.a")
-    assert [(e.kind, e.position) for e in program.extras] == [("before", 0)]
+    assert program.extras == (Before(0),)
     assert program.fn.params[-1].type is Holder

@@ -6,6 +6,7 @@ from adjoint_runs import adjoint_program, check, some, types_of
 
 import warpsim as wp
 from warpsim.core.ir.nodes import Call, walk
+from warpsim.core.passes.reverse.extra_params import Before
 from warpsim.core.passes.reverse.promote_memory import promote_memory
 
 D = wp.float64
@@ -167,7 +168,7 @@ def overwritten_once(a: Numbers):
 def test_what_memory_can_tell_stays_there():
     fn = overwritten_once.program(types_of(overwritten_once)).fn
     assert promote_memory(fn) is fn
-    assert [e.kind for e in adjoint_program(overwritten_once, "a").extras] == ["before"]
+    assert [type(e) for e in adjoint_program(overwritten_once, "a").extras] == [Before]
 
 
 @wp.kernel

@@ -5,7 +5,7 @@ import pytest
 from pass_runs import lowered, names, nodes
 
 import warpsim as wp
-from warpsim.core.compile import Form
+from warpsim.core.compile import Form, FormKind
 from warpsim.core.ir.builder import Builder, constant
 from warpsim.core.ir.nodes import Call, Constant, For, Function, If, Region, Value, While
 from warpsim.core.ir.verify import verify
@@ -218,7 +218,7 @@ def iterated(x: Floats, y: Floats, n: int):
 
 
 def test_the_reverse_of_a_plain_count_asks_for_nothing_that_constants_decide():
-    form = Form("adjoint", frozenset({"x", "y"}))
+    form = Form(FormKind.ADJOINT, frozenset({"x", "y"}))
     fn = iterated.program(tuple(iterated.patterns.values()), iterated.settings(), False, form).fn
     assert fold(fn).body is fn.body
     choices = [n for n in nodes(fn) if isinstance(n, Call) and n.op.name == "where"]

@@ -5,6 +5,7 @@ import pytest
 
 import warpsim as wp
 from warpsim.autograd import gradcheck, hvp, jvp
+from warpsim.core.emit.program import Form, FormKind
 from warpsim.core.ops.handles import resolve
 from warpsim.core.passes.simplify.handle_params import handle_params
 from warpsim.core.runtime.launches.handles import Handle
@@ -123,7 +124,7 @@ def test_the_ids_of_a_kernel_are_found_through_loops_and_structs():
     _x, handle, w, out = setup()
     types = sums.types_for([handle.id, w, out])
     assert [(r.position, r.path, r.type) for r in handle_params(sums.program(types).fn)] == [(0, (), Table)]
-    adjoint = sums.program(types, form=wp.core.compile.Form("adjoint", frozenset({"w", "out", "id.x"})))
+    adjoint = sums.program(types, form=Form(FormKind.ADJOINT, frozenset({"w", "out", "id.x"})))
     assert "resolve" not in wp.core.ir.printer.print_function(adjoint.fn)
 
 

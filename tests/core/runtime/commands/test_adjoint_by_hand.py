@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import warpsim as wp
+from warpsim.core.emit.program import FormKind
 from warpsim.errors import GradientError, NotDifferentiableError
 
 
@@ -324,7 +325,7 @@ def test_sums_at_neighbours_are_gathered(captured, number):
         if captured:
             assert of_x.numpy().tolist() == [1.0] * 300
             wp.capture_launch(capture.graph)
-        forms = {one.form.phase for one in kernel.launchers.values() if one.form.kind == "adjoint"}
+        forms = {one.form.phase for one in kernel.launchers.values() if one.form.kind is FormKind.ADJOINT}
         assert forms == ({""} if way == "scattered" else {"gathered", "rest"})
         gradients[way] = [a.numpy() for a in (of_k, of_x, of_y)]
         assert bool((seed.numpy()[1:290] == numbers[3, 1:290]).all()) is (way == "gathered")  # commands take it out

@@ -5,6 +5,7 @@ import pytest
 
 import warpsim as wp
 from warpsim.core.runtime.launches import pool, private_sums
+from warpsim.core.types.array_ref import ArrayRef
 
 pytestmark = pytest.mark.cpu(reason="chunks of CPU launches")
 
@@ -54,6 +55,11 @@ def plan(kernel):
     return kernel.program(tuple(kernel.patterns.values())).plan
 
 
+def near(kernel):
+    """How near the thread's own index the arrays are summed into that are only summed near it."""
+    return {ref: use.near for ref, use in plan(kernel).uses.items() if use.near is not None}
+
+
 @wp.kernel
 def ring(x: Floats, y: Floats):
     i = wp.tid()
@@ -70,8 +76,8 @@ def guarded(x: Floats, y: Floats):
 
 def test_a_sum_from_the_end_is_not_near(threads):
     """Thread 0 adds to the last element, which another chunk has."""
-    assert plan(ring).reach == {}
-    assert plan(guarded).reach == {(1, False): 1}
+    assert near(ring) == {}
+    assert near(guarded) == {ArrayRef(1): 1}
     y = wp.zeros(len(numbers), dtype=float)
     wp.launch(ring, len(numbers), [numbers, y])
     np.testing.assert_allclose(y.numpy(), np.roll(numbers, -1) + 0.5 * numbers, atol=1e-6)
@@ -79,9 +85,9 @@ def test_a_sum_from_the_end_is_not_near(threads):
 
 
 def test_which_sums_are_near():
-    assert plan(chain).reach == {(1, False): 3}
-    assert plan(stencil).reach == {(1, False): 2}
-    assert plan(far).reach == {}
+    assert near(chain) == {ArrayRef(1): 3}
+    assert near(stencil) == {ArrayRef(1): 2}
+    assert near(far) == {}
 
 
 def test_a_chain(threads):

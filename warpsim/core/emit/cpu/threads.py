@@ -168,7 +168,7 @@ class ThreadLoops(Target):
     def span(self, base: BaseArray) -> tuple[Any, Any]:
         """The addresses from the first byte of an array to behind its last one."""
         b, t, flat = self.builder, base.holder.type, self.lowering.get(base.holder)
-        for name in filter(None, base.path.split(".")):
+        for name in base.path:
             start, stop = field_range(t, name)
             t, flat = t.fields[name], flat[start:stop]
         low = b.ptrtoint(flat[1 if base.is_grad else 0], I64)

@@ -14,6 +14,7 @@ from typing import Any
 
 from ...ops.native import Unit, ascii_name, has_gradient_array, holds_arrays, offsets
 from ...types import compounds, scalars, structs
+from ...types.array_ref import array_fields, array_refs
 from ...types.arrays import ArrayType
 from ...types.cotangents import has_cotangent
 
@@ -177,37 +178,22 @@ def _beside(types: _Types, name: str, t: Any, at: int, grad: int | None) -> Iter
     if isinstance(t, ArrayType):
         yield f"    wp::lend(adj_{name}, nowhere);"
     elif structs.is_struct(t):
-        for path in _array_paths(t):
-            yield f"    adj_{name}{path} = wp::gradient_of((*({types.name(t)} *)(arguments + {at})){path});"
-            yield f"    wp::lend(adj_{name}{path}, nowhere);"
+        for path in map(".".join, dict(array_fields(t))):
+            yield f"    adj_{name}.{path} = wp::gradient_of((*({types.name(t)} *)(arguments + {at})).{path});"
+            yield f"    wp::lend(adj_{name}.{path}, nowhere);"
 
 
 def _cotangents(unit: Unit, types: _Types) -> Iterator[str]:
     """The variables go to the results; arrays in them were only lent."""
     results = [(name, t) for name, t in unit.params if has_cotangent(t)]
     for (name, t), at in zip(results, offsets(unit.result_types)[0], strict=True):
-        for path in _array_paths(t) if structs.is_struct(t) else ():
-            yield f"    adj_{name}{path} = {{}};"
+        for path in map(".".join, dict(array_fields(t)) if structs.is_struct(t) else ()):
+            yield f"    adj_{name}.{path} = {{}};"
         yield f"    *({types.name(t)} *)(results + {at}) = adj_{name};"
 
 
 def _largest_element(unit: Unit) -> int:
     """Room for an element of any array that the text sees, in bytes."""
 
-    def sizes(t: Any) -> Iterator[int]:
-        if isinstance(t, ArrayType):
-            yield structs.numpy_dtype(t.dtype).itemsize
-        elif structs.is_struct(t):
-            for field in t.fields.values():
-                yield from sizes(field)
-
-    return max((size for _, t in unit.params for size in sizes(t)), default=1)
-
-
-def _array_paths(t: Any) -> Iterator[str]:
-    """The fields of a struct that are arrays, as C++ reaches them."""
-    for name, field in t.fields.items():
-        if isinstance(field, ArrayType):
-            yield f".{name}"
-        elif structs.is_struct(field):
-            yield from (f".{name}{rest}" for rest in _array_paths(field))
+    arrays = array_refs([t for _, t in unit.params]).values()
+    return max((structs.numpy_dtype(t.dtype).itemsize for t in arrays), default=1)

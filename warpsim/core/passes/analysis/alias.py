@@ -8,16 +8,18 @@ memory unknown here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from ...ir.nodes import Call, Function, Value
-from ...types import structs
+from ...types.array_ref import Fields, array_fields
 from ...types.arrays import ArrayType
 from ...types.structs import holds_arrays
 from .dataflow import Dataflow
 
 VIEWS = ("view", "field_view", "component_view")
+TO_ARRAY = (*VIEWS, "gradient")
+"""What leads from an access to the array that it goes to, or whose gradient."""
 _STRUCTS = ("construct", "with_field", "where")
 
 
@@ -26,32 +28,32 @@ class BaseArray(NamedTuple):
 
     holder: Value
     """A parameter, or the result of `local_array`."""
-    path: str = ""
-    """The fields that lead from a struct parameter to the array, joined by points."""
+    path: Fields = ()
+    """The fields that lead from a struct parameter to the array."""
     is_grad: bool = False
     """Whether its gradient array is meant."""
 
     @property
     def type(self) -> ArrayType:
         member = self.holder.type
-        for name in filter(None, self.path.split(".")):
+        for name in self.path:
             member = member.fields[name]
         assert isinstance(member, ArrayType)
         return member
 
 
 PointsTo = frozenset[BaseArray | None]
+Definitions = Mapping[Value, Call]
 UNKNOWN: PointsTo = frozenset({None})
 
 
-def array_fields(t: Any, path: str = "") -> Iterator[tuple[str, ArrayType]]:
-    """The arrays in a struct type, by the fields that lead to them."""
-    for name, field in t.fields.items():
-        at = f"{path}.{name}" if path else name
-        if structs.is_struct(field):
-            yield from array_fields(field, at)
-        elif isinstance(field, ArrayType):
-            yield at, field
+def views_of(array: Value, definitions: Definitions, through: Sequence[str] = VIEWS) -> tuple[Value, list[Call]]:
+    """The array that an array is a view of, and the views, the last one first."""
+    views: list[Call] = []
+    while (maker := definitions.get(array)) is not None and maker.op.name in through:
+        views.append(maker)
+        array = maker.args[0]
+    return array, views
 
 
 def points_to(fn: Function) -> dict[Value, PointsTo]:
@@ -62,14 +64,14 @@ def points_to(fn: Function) -> dict[Value, PointsTo]:
 class _Analysis(Dataflow):
     def __init__(self, fn: Function):
         self.points_to: dict[Value, PointsTo] = {}
-        self.parts: dict[Value, tuple[Value, str]] = {}
+        self.parts: dict[Value, tuple[Value, Fields]] = {}
         """Struct parameters and structs in them: the parameter and the path to the part."""
         for p in fn.params:
             if isinstance(p.type, ArrayType):
                 self.points_to[p] = frozenset({BaseArray(p)})
             elif holds_arrays(p.type):
                 self.points_to[p] = frozenset(BaseArray(p, path) for path, _ in array_fields(p.type))
-                self.parts[p] = (p, "")
+                self.parts[p] = (p, ())
         self.region(fn.body)
 
     def join(self, targets: tuple[Value, ...], *sources: tuple[Value, ...]) -> None:
@@ -118,8 +120,8 @@ class _Analysis(Dataflow):
         if struct not in self.parts:
             return self.union((struct,))
         param, path = self.parts[struct]
-        at = f"{path}.{call.attributes['name']}" if path else call.attributes["name"]
+        at = (*path, call.attributes["name"])
         if isinstance(result.type, ArrayType):
             return frozenset({BaseArray(param, at)})
         self.parts[result] = (param, at)
-        return frozenset(r for r in self.points_to[struct] if r is not None and r.path.startswith(f"{at}."))
+        return frozenset(r for r in self.points_to[struct] if r is not None and r.path[: len(at)] == at)

@@ -1,12 +1,11 @@
 """Atomic plan: how a kernel uses its arrays, and which of its atomics need no atomic instruction.
 
-Guarantees, for a kernel whose calls are inlined: for every array that it knows by itself (see `alias`)
-whether it is read, written, or reached by atomics. For array parameters and their gradient arrays also:
-which atomics always hit one address that all threads agree on (*uniform*), which only ever hit elements
-that no other thread reaches (*injective*), and whether the array can be summed in private copies (*summed*):
-reached only by float `atomic_add`/`atomic_sub` whose results nobody uses. An access that may go to one
-of several arrays counts for each and makes none of them special. Atomics on arrays that came with
-structs, or out of memory, are on unknown arrays.
+Guarantees, for a kernel whose calls are inlined: how it uses every array (see `array_uses`). For array parameters and
+their gradient arrays also: which atomics always hit one address that all threads agree on (*uniform*), which only ever
+hit elements that no other thread reaches (*injective*), and whether the array can be summed in private copies
+(*summed*): reached only by float `atomic_add`/`atomic_sub` whose results nobody uses. An access that may go to one of
+several arrays makes none of them special. Atomics on arrays that came with structs, or out of memory, are on unknown
+arrays.
 """
 
 from __future__ import annotations
@@ -17,45 +16,25 @@ from functools import cached_property
 from ...ir.def_use import defining_calls, used_values
 from ...ir.nodes import Call, Constant, Function, Region, Value, walk
 from ...ops.memory import COMMUTING_ATOMICS, PRIVATE_ATOMICS
-from ...ops.registry import ATOMIC, PURE, WRITE
+from ...ops.registry import ATOMIC, PURE
 from ...types import scalars
-from ...types.arrays import ArrayType
+from ...types.array_ref import ArrayRef
 from ...types.compounds import scalar_of
 from ...types.scalars import int32
 from .affine import AffineForms
-from .alias import VIEWS, BaseArray, PointsTo, points_to
-from .effects import array_effects, effects_of
+from .alias import TO_ARRAY, BaseArray, PointsTo, points_to, views_of
+from .array_uses import ArrayUse, ArrayUses, array_uses
+from .effects import effects_of
 from .ranges import Ranges
 
 _LARGEST_UNIFORM = 64  # calls in the expression of a uniform index: the back end repeats them at the end of a range
-
-
-Part = tuple[int, bool]
-"""Memory that comes with a parameter: its position, and whether the gradient array is meant."""
-
-
-@dataclass
-class AccessSummary:
-    """What a kernel does to one array."""
-
-    read: bool = False
-    written: bool = False
-    atomics: list[Call] = field(default_factory=list)
-    summed: bool = False
-    gathered: bool = False
-    """Summed, and only at addresses that all threads share."""
 
 
 @dataclass
 class AtomicPlan:
     """The uses of arrays, and the atomics that need no atomic instruction."""
 
-    uses: dict[int, AccessSummary] = field(default_factory=dict)
-    """Of array parameters, by position."""
-    gradients: dict[int, AccessSummary] = field(default_factory=dict)
-    """Of the gradient arrays of array parameters."""
-    in_structs: dict[BaseArray, AccessSummary] = field(default_factory=dict)
-    """Of arrays in struct parameters, and of their gradient arrays."""
+    uses: ArrayUses = field(default_factory=ArrayUses)
     uniform: dict[Call, bool] = field(default_factory=dict)
     """Uniform accumulations; the value says whether every thread that starts also executes it."""
     combined: dict[Call, bool] = field(default_factory=dict)
@@ -63,8 +42,6 @@ class AtomicPlan:
     injective: set[Call] = field(default_factory=set)
     sums: set[Call] = field(default_factory=set)
     """Atomics on arrays that can be summed in private copies."""
-    reach: dict[Part, int] = field(default_factory=dict)
-    """Of arrays that are only summed into at leading indices near the thread's first one: how near."""
     gathered: set[Call] = field(default_factory=set)
     """Those of them on arrays that are summed at shared addresses alone."""
     unknown: list[Call] = field(default_factory=list)
@@ -80,33 +57,18 @@ class AtomicPlan:
 
     def without_assumptions(self) -> AtomicPlan:
         """The plan for arguments of which one that is summed into overlaps another: every atomic is real."""
-        uses, gradients = (
-            {k: replace(use, summed=False, gathered=False) for k, use in part.items()}
-            for part in (self.uses, self.gradients)
-        )
         return replace(
-            self, uses=uses, gradients=gradients, uniform={}, combined={}, injective=set(), sums=set(), reach={},
-            gathered=set(),
-        )  # fmt: skip
+            self, uses=self.uses.without_sums(), uniform={}, combined={}, injective=set(), sums=set(), gathered=set()
+        )
 
-    def summed(self) -> list[Part]:
-        """The arrays and gradient arrays that are only summed into."""
-        parts = ((False, self.uses), (True, self.gradients))
-        return [(k, is_grad) for is_grad, part in parts for k, use in part.items() if use.summed]
-
-    def lone(self) -> list[Part]:
+    def lone(self) -> list[ArrayRef]:
         """The arrays whose atomics are combined although they are not summed: no other argument may overlap them."""
-        parts = ((False, self.uses), (True, self.gradients))
-        uses = [(k, is_grad, use) for is_grad, part in parts for k, use in part.items()]
-        return [(k, is_grad) for k, is_grad, use in uses if not use.summed and self.combined.keys() & {*use.atomics}]
-
-    def use(self, part: Part) -> AccessSummary:
-        return (self.gradients if part[1] else self.uses)[part[0]]
+        uses = self.uses.items()
+        return [ref for ref, use in uses if not use.summed and self.combined.keys() & {*use.atomics}]
 
     def atomics(self) -> list[Call]:
         """Every atomic on an array that comes from outside."""
-        parts = (self.uses, self.gradients)
-        return [*self.unknown, *(call for part in parts for use in part.values() for call in use.atomics)]
+        return [*self.unknown, *(call for ref, use in self.uses.items() if not ref.path for call in use.atomics)]
 
 
 def analyse(fn: Function) -> AtomicPlan:
@@ -119,16 +81,13 @@ class _Analysis:
         self.plan = AtomicPlan(definitions=defining_calls(fn.body), used=used_values(fn.body), ranges=Ranges(fn))
         self.position = {p: k for k, p in enumerate(fn.params)}
         self.definitions, self.used = self.plan.definitions, self.plan.used
-        arrays = [k for p, k in self.position.items() if isinstance(p.type, ArrayType)]
-        self.plan.uses = {k: AccessSummary() for k in arrays}
-        self.plan.gradients = {k: AccessSummary() for k in arrays}
         self.points_to = points_to(fn)
+        self.plan.uses = array_uses(fn, self.points_to)
         self.uniform: dict[Value, int] = dict.fromkeys(fn.params, 0)
         """Values that all threads agree on, with the number of calls in their expressions."""
         self.accesses: dict[BaseArray, list[Call]] = {}
         self.vague: set[BaseArray | None] = set()
         self.affine = AffineForms(self.definitions, exact=True)
-        self.effects = array_effects(fn.body, self.points_to)
         for node in walk(fn.body):
             if isinstance(node, Call):
                 self.call(node)
@@ -136,7 +95,8 @@ class _Analysis:
 
     def run(self) -> AtomicPlan:
         for base, calls in self.accesses.items():
-            self.note(base, calls)
+            if base.holder in self.position:
+                self.use_of(base).atomics = [c for c in calls if c.op.effect == ATOMIC]
             if base not in self.vague:
                 self.classify(base, calls)
         return self.plan
@@ -191,32 +151,19 @@ class _Analysis:
             for base in data | gradients:
                 if base is not None:
                     self.accesses.setdefault(base, []).append(call)
-            self.effects.written.update(gradients if call.op.effect == WRITE else ())
 
     def are_local(self, arrays: PointsTo) -> bool:
         return bool(arrays) and all(a is not None and a.holder not in self.position for a in arrays)
 
-    def use_of(self, base: BaseArray) -> AccessSummary | None:
-        """Where the use of an array is noted; local arrays have none."""
-        if base.holder not in self.position:
-            return None
-        if base.path:
-            return self.plan.in_structs.setdefault(base, AccessSummary())
-        return (self.plan.gradients if base.is_grad else self.plan.uses)[self.position[base.holder]]
-
-    def note(self, base: BaseArray, calls: list[Call]) -> None:
-        """What happens to an array, as far as launches want to know."""
-        use = self.use_of(base)
-        if use is not None:
-            use.read = base in self.effects.read
-            use.written = base in self.effects.written or base in self.effects.updated
-            use.atomics = [c for c in calls if c.op.effect == ATOMIC]
+    def use_of(self, base: BaseArray) -> ArrayUse:
+        """Where the use of an array of the parameters is noted."""
+        return self.plan.uses.use(ArrayRef(self.position[base.holder], base.path, base.is_grad))
 
     def classify(self, base: BaseArray, calls: list[Call]) -> None:
         """Find the atomics of a parameter or its gradient that need no atomic instruction."""
-        use, plan = self.use_of(base), self.plan
-        if use is None or base.path:
+        if base.path or base.holder not in self.position:
             return
+        use, plan = self.use_of(base), self.plan
         # Arrays that came in structs may be this one under another name: only a launch could tell.
         known = not plan.unknown and not base.holder.type.indexed
         if use.atomics and known and self.own_element(calls):
@@ -235,7 +182,7 @@ class _Analysis:
                 plan.gathered.update(sums)
             offsets = [self.offset(c) for c in sums]
             if None not in offsets and not base.holder.type.indexed:
-                plan.reach[self.position[base.holder], base.is_grad] = max(abs(n) for n in offsets if n is not None)
+                use.near = max(abs(n) for n in offsets if n is not None)
 
     def is_sum(self, call: Call) -> bool:
         floating = scalars.is_float(scalar_of(call.args[-1].type))
@@ -252,10 +199,8 @@ class _Analysis:
 
         And whether it may be negative, and count from the end.
         """
-        array = call.args[0]
-        while (maker := self.definitions.get(array)) is not None and maker.op.name in VIEWS:
-            call = maker if maker.op.name == "view" else call
-            array = maker.args[0]
+        views = views_of(call.args[0], self.definitions)[1]
+        call = [call, *(view for view in views if view.op.name == "view")][-1]
         return call.args[1], self.plan.ranges.may_count_back(call, 1)
 
     def offset(self, call: Call) -> int | None:
@@ -272,13 +217,11 @@ class _Analysis:
 
     def thread_places(self, call: Call) -> frozenset[tuple[int, int]]:
         """Pairs of an index of the thread and of its place in an access of a parameter, or of the gradient of one."""
-        array, indices = call.args[0], call.args[1 : 1 + call.args[0].type.ndim]
-        while (maker := self.definitions.get(array)) is not None and maker.op.name in (*VIEWS, "gradient"):
-            if maker.op.name == "view":
-                indices = (*maker.args[1:], *indices)
-            array = maker.args[0]
+        array, views = views_of(call.args[0], self.definitions, TO_ARRAY)
         if array not in self.position:
             return frozenset()
+        outer = [index for view in reversed(views) if view.op.name == "view" for index in view.args[1:]]
+        indices = [*outer, *call.args[1 : 1 + call.args[0].type.ndim]]
         makers = [(place, value, self.definitions.get(value)) for place, value in enumerate(indices)]
         return frozenset(
             (maker.results.index(value), place)

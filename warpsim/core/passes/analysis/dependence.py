@@ -19,7 +19,7 @@ from ...ops.registry import ATOMIC, READ, WRITE
 from ...types import scalars
 from ...types.arrays import ArrayType
 from .affine import Affine, AffineForms, leaves
-from .alias import VIEWS, BaseArray, PointsTo, points_to
+from .alias import TO_ARRAY, BaseArray, PointsTo, points_to, views_of
 from .effects import array_effects
 from .ranges import Ranges
 
@@ -148,17 +148,18 @@ class Dependences:
 
     def parsed(self, call: Call, loops: tuple[Loop, ...], place: Position) -> Access | None:
         """The access that a call makes, through views down to the array itself."""
-        array = call.args[0]
-        places = [(call, k) for k in range(1, 1 + array.type.ndim)]
+        array, views = views_of(call.args[0], self.definitions, TO_ARRAY)
+        places: list[tuple[Call, int]] = []
         parts: list[tuple[str, Any]] = []
-        while (maker := self.definitions.get(array)) is not None and maker.op.name in (*VIEWS, "gradient"):
-            if maker.op.name == "view":
-                places = [*((maker, k) for k in range(1, len(maker.args))), *places]
-            elif maker.op.name == "field_view":
-                parts.insert(0, ("field", maker.attributes["name"]))
-            elif maker.op.name == "component_view":
-                parts.insert(0, ("component", maker.args[1:]))
-            array = maker.args[0]
+        for view in reversed(views):
+            if view.op.name == "view":
+                places += ((view, k) for k in range(1, len(view.args)))
+            elif view.op.name == "field_view":
+                parts.append(("field", view.attributes["name"]))
+            elif view.op.name == "component_view":
+                parts.append(("component", view.args[1:]))
+        places += ((call, k) for k in range(1, 1 + call.args[0].type.ndim))
+        maker = self.definitions.get(array)
         sources = self.points_to[call.args[0]]
         if len(sources) != 1 or None in sources:
             return None

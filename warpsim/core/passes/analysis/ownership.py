@@ -1,36 +1,26 @@
 """Ownership: which arrays each thread reaches at elements of its own alone, so that launches need not wait for others.
 
-Guarantees: where a `Reach` tells for every axis of the launch an index that is the thread's along it in all accesses
-of the array, no two threads reach the same element, whatever their other indices are.
+Guarantees: where an array has for every axis of the launch an index that is the thread's along it in all accesses, no
+two threads reach the same element, whatever their other indices are.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from ...ir.nodes import Call, Function, walk
 from ...ops.registry import ATOMIC, READ, WRITE
+from ...types.array_ref import ArrayRef
 from .affine import AffineForms
-from .alias import BaseArray
 from .dependence import Access, Dependences
 
-
-class Reach(NamedTuple):
-    """How a kernel reaches an array that comes with a parameter."""
-
-    position: int
-    """Of the parameter."""
-    path: str
-    """The fields that lead from it to the array."""
-    is_grad: bool
-    """Whether the gradient array is meant."""
-    writes: bool
-    own: frozenset[tuple[int, int]]
-    """Pairs of an axis of the launch and an index of the array that is the thread's along it in every access."""
+Own = frozenset[tuple[int, int]]
+"""Pairs of an axis of the launch and an index of an array that is the thread's along it in every access."""
 
 
-def reaches(fn: Function, ndim: int) -> tuple[Reach, ...] | None:
-    """How a kernel whose threads have `ndim` indices reaches its arrays; None if it does anything else than that."""
+def own_indices(fn: Function, ndim: int) -> dict[ArrayRef, Own] | None:
+    """What is a thread's own of the arrays that a kernel reaches; None if it does anything else than that.
+
+    ndim: the indices of a thread.
+    """
     where = Dependences(fn)
     for call in (node for node in walk(fn.body) if isinstance(node, Call)):
         if isinstance(call.op, Function) or call.op.opaque or call.op.effect not in ("", READ, WRITE, ATOMIC):
@@ -39,18 +29,17 @@ def reaches(fn: Function, ndim: int) -> tuple[Reach, ...] | None:
         if call.op.effect and (not arrays or any(None in bases for bases in arrays)):
             return None
     affine = AffineForms(where.definitions, exact=True)
-    bases = {*where.by_base, *where.vague}
-    return tuple(_reach(fn, base, where, affine, ndim) for base in bases if base.holder in fn.params)
+    own: dict[ArrayRef, Own] = {}
+    for base in {*where.by_base, *where.vague}:
+        if base.holder in fn.params:
+            accesses = [] if base in where.vague else where.by_base[base]
+            axes = [_own(access, affine, ndim) for access in accesses]
+            ref = ArrayRef(fn.params.index(base.holder), base.path, base.is_grad)
+            own[ref] = frozenset.intersection(*axes) if axes else frozenset()
+    return own
 
 
-def _reach(fn: Function, base: BaseArray, where: Dependences, affine: AffineForms, ndim: int) -> Reach:
-    accesses = where.by_base.get(base, []) if base not in where.vague else []
-    owns = [_own(access, affine, ndim) for access in accesses]
-    own = frozenset.intersection(*owns) if owns else frozenset()
-    return Reach(fn.params.index(base.holder), base.path, base.is_grad, base in where.written, own)
-
-
-def _own(access: Access, affine: AffineForms, ndim: int) -> frozenset[tuple[int, int]]:
+def _own(access: Access, affine: AffineForms, ndim: int) -> Own:
     """Which indices of an access are the thread's, and along which axis."""
     forms = [affine.of(index) for index in access.indices]
     return frozenset(

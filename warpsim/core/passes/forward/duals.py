@@ -14,9 +14,10 @@ from dataclasses import replace
 from ...ir.builder import Builder
 from ...ir.nodes import Call, For, Function, If, Node, Region, Value, While
 from ...ir.rewrite import Rewriter
-from ...ops.tangents import Path, Tangent, TangentList, filled, joined, slots
+from ...ops.tangents import Tangent, TangentList, filled, joined, slots
+from ...types.array_ref import Fields
 
-Shape = list[list[Path]]
+Shape = list[list[Fields]]
 """Per value the paths at which it has duals."""
 
 

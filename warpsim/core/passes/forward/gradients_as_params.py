@@ -7,7 +7,7 @@ differentiate once more. Gradients of arrays that came out of memory stay as the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from ...ir.builder import constant
 from ...ir.nodes import Call, Function, Value
@@ -15,22 +15,18 @@ from ...ops.registry import PURE
 from ...types.arrays import ArrayType
 from ...types.scalars import bool_
 from .duals import Duals
-from .tangent import Slot, parameter_slots
+from .tangent import Floats, chosen_floats, start
 
 
-def gradient_slots(params: tuple[Value, ...], names: Iterable[str]) -> list[Slot]:
+def gradient_arrays(params: tuple[Value, ...], names: Iterable[str]) -> Floats:
     """The arrays of floats among named parameters; one in a struct has the name `s.field`."""
-    chosen = set(names)
-    return [s for s in parameter_slots(params) if s.name in chosen and isinstance(s.type, ArrayType)]
+    return {ref: t for ref, t in chosen_floats(params, names).items() if isinstance(t, ArrayType)}
 
 
-def gradients_as_params(fn: Function, chosen: Sequence[Slot]) -> Function:
+def gradients_as_params(fn: Function, chosen: Floats) -> Function:
     """`fn` with a parameter behind its own for the gradient array of each of the chosen arrays."""
-    more = tuple(Value(slot.type, f"{slot.name}.grad") for slot in chosen)
     pass_ = _Gradients()
-    for slot, value in zip(chosen, more, strict=True):
-        pass_.duals.setdefault(fn.params[slot.position], {})[slot.path] = value
-    return pass_.rewritten(fn, more)
+    return pass_.rewritten(fn, start(pass_, fn.params, chosen, "grad"))
 
 
 class _Gradients(Duals):

@@ -13,23 +13,24 @@ from ...ops.registry import ATOMIC, OUTPUT, PURE, READ
 from ...ops.tangents import Tangent, TangentList, settled, slots
 from ...types.arrays import ArrayType
 from ..analysis.alias import UNKNOWN
-from ..reverse.primal_reads import ExtraParam, PrimalReads
+from ..reverse.extra_params import Extras, TangentOf
+from ..reverse.primal_reads import PrimalReads
 from ..reverse.recompute import UNRECOVERABLE, Recompute
-from .tangent import Slot, Tangents, start
+from .tangent import Floats, Tangents, start
 
 
-def recomputed_tangent(fn: Function, chosen: list[Slot], ndim: int) -> tuple[Function, tuple[ExtraParam, ...]]:
-    """Forward mode of a kernel that was launched, along the chosen places of its parameters.
+def recomputed_tangent(fn: Function, chosen: Floats, ndim: int) -> tuple[Function, Extras]:
+    """Forward mode of a kernel that was launched, along what is chosen of its parameters.
 
-    The result takes the parameters of `fn`, then contents that the launch must have kept (extras `before` and
-    `recorded`, as for the adjoint), then a tangent per slot. ndim: the indices of a thread.
+    The result takes the parameters of `fn`, then contents that the launch must have kept (as for the
+    adjoint), then a tangent for each. ndim: the indices of a thread.
     """
     pass_ = _Replayed(fn, ndim)
     tangents = start(pass_, fn.params, chosen)
     tangent = pass_.rewritten(fn, ())
     contents = pass_.contents.params
     tangent.body.params = (*fn.params, *contents.values(), *tangents)
-    return tangent, (*contents, *(ExtraParam("tangent", slot.position) for slot in chosen))
+    return tangent, (*contents, *(TangentOf(ref.position) for ref in chosen))
 
 
 class _Replayed(Tangents):

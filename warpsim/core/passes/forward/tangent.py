@@ -13,8 +13,7 @@ run one after the other: `needs_one_thread` tells. What has no tangent raises `N
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Any
 
 from ....errors import NotDifferentiableError
@@ -22,55 +21,47 @@ from ...ir.def_use import used_values
 from ...ir.nodes import Call, Function, Value, walk
 from ...ir.rewrite import Cloner
 from ...ops.registry import PURE
-from ...ops.tangents import Path, TangentList, has_floats, needs_order, slots
+from ...ops.tangents import TangentList, has_floats, needs_order, slots
+from ...types.array_ref import ArrayRef
 from ...types.arrays import ArrayType
 from ..simplify.inline import inline
 from .duals import Duals
 from .transpose import pushed_forward
 
-
-@dataclass(frozen=True)
-class Slot:
-    """A place in the parameters that can have a tangent: a float, a float array, or one inside a struct."""
-
-    position: int
-    path: Path
-    type: Any
-    name: str
+Floats = dict[ArrayRef, Any]
+"""What can have tangents, arrays of floats and floats, in parameters and in structs among them, with their types."""
 
 
-def parameter_slots(params: tuple[Value, ...]) -> list[Slot]:
-    """The places of a program's parameters that can have tangents; a field has the name `s.field`."""
-    return [
-        Slot(position, path, t, ".".join((p.hint, *path)))
-        for position, p in enumerate(params) for path, t in slots(p.type)
-    ]  # fmt: skip
+def float_params(params: tuple[Value, ...]) -> Floats:
+    """What can have tangents in a program's parameters."""
+    return {ArrayRef(k, path): t for k, p in enumerate(params) for path, t in slots(p.type)}
 
 
-def chosen_slots(params: tuple[Value, ...], names: Iterable[str]) -> list[Slot]:
-    """The places that the names stand for, in the order of parameters; the name of a struct means its floats."""
-    chosen = set(names)
-    return [
-        slot for slot in parameter_slots(params)
-        if slot.name in chosen or (params[slot.position].hint in chosen and not isinstance(slot.type, ArrayType))
-    ]  # fmt: skip
+def chosen_floats(params: tuple[Value, ...], names: Iterable[str]) -> Floats:
+    """What the names stand for, in the order of parameters; the name of a struct means its floats."""
+    chosen, hints = set(names), [p.hint for p in params]
+    return {
+        ref: t for ref, t in float_params(params).items()
+        if ref.name(hints) in chosen or (hints[ref.position] in chosen and not isinstance(t, ArrayType))
+    }  # fmt: skip
 
 
-def tangent(fn: Function, chosen: Sequence[Slot]) -> Function:
-    """Forward mode of a kernel along the chosen places of its parameters; its calls are inlined, but kept ones.
+def tangent(fn: Function, chosen: Floats) -> Function:
+    """Forward mode of a kernel along what is chosen of its parameters; its calls are inlined, but kept ones.
 
-    The result takes the parameters of `fn` and then one tangent per slot, of the type of the slot. An array
-    that is not chosen holds constants: what is stored there has no tangent afterwards.
+    The result takes the parameters of `fn` and then a tangent for each, of the same type. An array that is not chosen
+    holds constants: what is stored there has no tangent afterwards.
     """
     pass_ = Tangents()
     return inline(pass_.rewritten(fn, start(pass_, fn.params, chosen)))
 
 
-def start(pass_: Tangents, params: tuple[Value, ...], chosen: Sequence[Slot]) -> tuple[Value, ...]:
-    """Give the chosen places of parameters tangents, which are further parameters."""
-    tangents = tuple(Value(slot.type, f"{slot.name}.tangent") for slot in chosen)
-    for slot, value in zip(chosen, tangents, strict=True):
-        pass_.duals.setdefault(params[slot.position], {})[slot.path] = value
+def start(pass_: Duals, params: tuple[Value, ...], chosen: Floats, word: str = "tangent") -> tuple[Value, ...]:
+    """Give what is chosen of parameters tangents, which are further parameters."""
+    hints = [p.hint for p in params]
+    tangents = tuple(Value(t, f"{ref.name(hints)}.{word}") for ref, t in chosen.items())
+    for ref, value in zip(chosen, tangents, strict=True):
+        pass_.duals.setdefault(params[ref.position], {})[ref.path] = value
     return tangents
 
 

@@ -26,19 +26,20 @@ from ...ir.nodes import Call, For, Function, If, Node, Region, Value, While
 from ...ops import memory
 from ...ops.debug import print_adjoints
 from ...ops.registry import ATOMIC, READ, WRITE
-from ...types.arrays import ArrayType, array_type
+from ...types.array_ref import array_refs
+from ...types.arrays import array_type
 from ...types.cotangents import has_cotangent
 from ...types.scalars import int32
-from ...types.structs import is_struct
 from ..analysis.activity import MAYBE, NO, Activity, is_blind, is_nondiff_function, replayed_body
-from ..analysis.alias import BaseArray, array_fields
+from ..analysis.alias import BaseArray
 from ..simplify.dce import dce
 from ..simplify.inline import inline
 from .adjoint_loops import Loops
 from .checkpoints import BYTES_TO_CARRY, budget_of
 from .cotangents import Cotangents
+from .extra_params import Extras, GradientSum
 from .invariant_reads import InvariantReads
-from .primal_reads import ExtraParam, PrimalReads
+from .primal_reads import PrimalReads
 from .promote_memory import promote_memory
 from .recompute import PrimalSource, Recompute, refuse_unrecoverable
 
@@ -224,9 +225,7 @@ def shows_adjoints(node: Node) -> bool:
     return isinstance(node, Call) and bool(node.attributes.get("shows_adjoints"))
 
 
-def adjoint(
-    fn: Function, gradients: frozenset[str], ndim: int, prints: bool = False
-) -> tuple[Function, tuple[ExtraParam, ...]]:
+def adjoint(fn: Function, gradients: frozenset[str], ndim: int, prints: bool = False) -> tuple[Function, Extras]:
     """The adjoint of a kernel, and its parameters after those of the kernel.
 
     gradients: names of array parameters that have a gradient, of arrays in struct parameters
@@ -244,7 +243,7 @@ def adjoint(
         extras = dict(contents.params)
         for k, p in enumerate(fn.params):
             if p in sources:
-                total = extras[ExtraParam("sum", k)] = Value(array_type(p.type, 1), f"d_{p.hint}")
+                total = extras[GradientSum(k)] = Value(array_type(p.type, 1), f"d_{p.hint}")
                 memory.add_into(total, [constant(int32, 0)], cotangents.take(p))
     region.params = (*region.params, *extras.values())
     return replace(fn, name=f"adj_{fn.name}", body=region), tuple(extras)
@@ -252,12 +251,9 @@ def adjoint(
 
 def chosen(fn: Function, gradients: frozenset[str]) -> tuple[frozenset[BaseArray], list[Value]]:
     """The arrays and the other parameters that names mean."""
-    arrays = [BaseArray(p) for p in fn.params if isinstance(p.type, ArrayType)]
-    for p in fn.params:
-        if is_struct(p.type):
-            arrays += [BaseArray(p, path) for path, _ in array_fields(p.type)]
-    names = {base: ".".join(filter(None, (base.holder.hint, base.path))) for base in arrays}
-    with_gradient = frozenset(base for base in arrays if names[base] in gradients)
+    names = [p.hint for p in fn.params]
+    named = (ref for ref in array_refs([p.type for p in fn.params]) if ref.name(names) in gradients)
+    with_gradient = frozenset(BaseArray(fn.params[ref.position], ref.path) for ref in named)
     sources = [p for p in fn.params if p.hint in gradients and has_cotangent(p.type)]
     return with_gradient, sources
 

@@ -33,7 +33,8 @@ from ..analysis.dependence import BEFORE, Access, Dependences
 from ..analysis.gather_cost import gains_from_gathering
 from ..simplify.dce import dce
 from .cotangents import accumulated
-from .primal_reads import ExtraParam, thread_index
+from .extra_params import Extent, Extras
+from .primal_reads import thread_index
 
 _LARGEST = 1000  # nodes of the gathering kernel: LLVM vectorises no more, see emit/cpu/cpu
 
@@ -58,7 +59,7 @@ class Gathered(NamedTuple):
     """An adjoint in two steps: each element gathers its sums, then threads do the rest."""
 
     fn: Function
-    extras: tuple[ExtraParam, ...]
+    extras: Extras
     rest: Function | None
     """What the threads of the launch do afterwards; None for nothing."""
     margin: Offset
@@ -73,7 +74,7 @@ class Gathered(NamedTuple):
         return tuple([min(n + more, max(extents)) for n, more, extents in reach])
 
 
-def gathered(fn: Function, extras: tuple[ExtraParam, ...], plan: AtomicPlan, ndim: int) -> Gathered | None:
+def gathered(fn: Function, extras: Extras, plan: AtomicPlan, ndim: int) -> Gathered | None:
     """An adjoint in two steps; None where it has no scattered sums, or where they must stay, or are better left."""
     lone = {*plan.injective, *plan.uniform, *plan.combined}
     scattered = [call for call in plan.atomics() if call not in lone]
@@ -87,7 +88,7 @@ def gathered(fn: Function, extras: tuple[ExtraParam, ...], plan: AtomicPlan, ndi
         return None
     margin = tuple(max(0, *along) for along in zip(*offsets, strict=True))
     arrays = {stencil.position(e.base): tuple(map(e.axes.index, range(ndim))) for e, _ in stencil.sums.values()}
-    more = tuple(ExtraParam("extent", axis) for axis in range(ndim))
+    more = tuple(Extent(axis) for axis in range(ndim))
     gathering = dce(_gathering(fn, stencil, offsets, margin), total=True)
     if not gains_from_gathering(fn, gathering):
         return None

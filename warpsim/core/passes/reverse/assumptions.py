@@ -109,9 +109,7 @@ def _assert_sign(call: Call, index: Value) -> list[Node]:
 
 
 def _assert_extent(base: BaseArray, axis: int, distance: int) -> None:
-    array: Value = base.holder
-    for name in filter(None, base.path.split(".")):
-        array = construct.field(array, name=name)
+    array = construct.member(base.holder, base.path)
     message = (
         f"the gradient of a kernel that reads and writes elements of {base.holder.hint!r} that are {distance} apart "
         f"needs an extent other than {distance}: there, an index that counts from the end is the same element"

@@ -12,7 +12,6 @@ It relies on threads not racing: no thread reads what another one writes, but th
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
 
 from ...ir.builder import Builder
 from ...ir.def_use import used_values
@@ -24,19 +23,8 @@ from ...types.scalars import int32
 from ...types.structs import holds_arrays
 from ..analysis.alias import VIEWS, BaseArray
 from ..analysis.dependence import AFTER, BEFORE, Access, Dependences, in_one_iteration
+from .extra_params import Before, ExtraParam, Extras, Returned
 from .recompute import PrimalSource, Recompute
-
-
-class ExtraParam(NamedTuple):
-    """A parameter of a derived kernel after the kernel's own.
-
-    kind: `before` (what array parameter `position` held before the launch), `recorded` (what the
-    `position`-th atomic with a used result returned, by thread), `sum` (an array of one element that
-    takes the gradient of parameter `position`), `extent` (of the launch along axis `position`).
-    """
-
-    kind: str
-    position: int
 
 
 def written_around(access: Access, dependences: Dependences) -> set[str]:
@@ -59,9 +47,9 @@ class PrimalReads(PrimalSource):
         self.ndim = ndim
         self.params: dict[ExtraParam, Value] = {}
 
-    def extra(self, kind: str, position: int, like: Value) -> Value:
+    def extra(self, what: ExtraParam, like: Value) -> Value:
         """The parameter of the adjoint that holds something, made on first use."""
-        return self.params.setdefault(ExtraParam(kind, position), Value(like.type, like.hint))
+        return self.params.setdefault(what, Value(like.type, like.hint))
 
     # ----- arrays ---------------------------------------------------------------------------
 
@@ -87,10 +75,7 @@ class PrimalReads(PrimalSource):
         """The same view of the copy from before the launch; of an array in a struct, the struct is copied."""
         maker = self.dependences.definitions.get(array)
         if maker is None or maker.op.name not in VIEWS:
-            contents: Value = self.extra("before", self.position[base.holder], base.holder)
-            for name in filter(None, base.path.split(".")):
-                contents = construct.field(contents, name=name)
-            return contents
+            return construct.member(self.extra(Before(self.position[base.holder]), base.holder), base.path)
         whole = self.earlier(maker.args[0], base, primals)
         args = (whole, *primals.uses(maker.args[1:]))
         part: Value = primals.builder.call(maker.op, args, (array.type,), maker.attributes)
@@ -136,7 +121,7 @@ class PrimalReads(PrimalSource):
             return None
         rank = max(1, self.ndim)
         like = Value(array_type(call.results[0].type, rank), f"returned_{len(self.params)}")
-        noted = self.extra("recorded", self.atomics.index(call), like)
+        noted = self.extra(Returned(self.atomics.index(call)), like)
         old: Value = memory.load(noted, *thread_index(primals.builder, rank))
         return old
 
@@ -152,11 +137,11 @@ def recorded_atomics(fn: Function) -> list[Call]:
     return [c for c in _outside_loops(fn.body) if c.op.effect == ATOMIC and any(r in used for r in c.results)]
 
 
-def without_unread(fn: Function, extras: tuple[ExtraParam, ...]) -> tuple[Function, tuple[ExtraParam, ...]]:
+def without_unread(fn: Function, extras: Extras) -> tuple[Function, Extras]:
     """Drop parameters for contents that the adjoint turned out not to need."""
     used = used_values(fn.body)
     own, more = fn.params[: -len(extras) or None], fn.params[len(fn.params) - len(extras) :]
-    read = [(p, e) for p, e in zip(more, extras, strict=True) if e.kind not in ("before", "recorded") or p in used]
+    read = [(p, e) for p, e in zip(more, extras, strict=True) if p in used or not isinstance(e, Before | Returned)]
     body = replace(fn.body, params=(*own, *(p for p, _ in read)))
     return replace(fn, body=body), tuple(e for _, e in read)
 

@@ -270,9 +270,7 @@ class _Carrier(Rewriter):
         """What the element held before the launch. The access may be behind a test: then look at the bounds."""
         first = self.story.first
         assert first is not None
-        array = self.use(first.base.holder)
-        for name in filter(None, first.base.path.split(".")):
-            array = construct.field(array, name=name)
+        array = construct.member(self.use(first.base.holder), first.base.path)
         indices = tuple(self.available(i, builder) for i in first.indices)
         if isinstance(node, Call):
             element: Value = memory.load(array, *indices)

@@ -13,15 +13,16 @@ from ...ir.nodes import Call, Function, Node, Region, Value
 from ...ir.rewrite import Rewriter
 from ...ops import memory
 from ...types.arrays import array_type
-from .primal_reads import ExtraParam, recorded_atomics, thread_index
+from .extra_params import Extras, Returned
+from .primal_reads import recorded_atomics, thread_index
 
 
-def recording(fn: Function, ndim: int) -> tuple[Function, tuple[ExtraParam, ...]]:
+def recording(fn: Function, ndim: int) -> tuple[Function, Extras]:
     """The kernel with its notes, and what its further parameters are. ndim: the indices of a thread."""
     rank = max(1, ndim)
     arrays = {c: Value(array_type(c.results[0].type, rank), "returned") for c in recorded_atomics(fn)}
     body = _Recorder(arrays, rank).region(fn.body)
-    extras = tuple(ExtraParam("recorded", k) for k in range(len(arrays)))
+    extras = tuple(Returned(k) for k in range(len(arrays)))
     whole = Region((*fn.params, *arrays.values()), body.nodes, body.yields)
     return replace(fn, name=f"rec_{fn.name}", body=whole), extras
 

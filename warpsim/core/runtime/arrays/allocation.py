@@ -16,13 +16,11 @@ import numpy as np
 
 from ....config import config
 from ..devices.capture import current_graph
-from ..devices.device import span_of
+from ..devices.memory_range import EVERYWHERE, MemoryRange, bounds, range_of, share_elements
 from . import saved_contents
 from .call_site import CallSite
 from .exports import exported
 from .saved_contents import Read, Session, Writer, active, lock, suspended
-
-_EXACT_WORK = 1000  # how hard to look whether interleaved views share elements before assuming that they do
 
 
 class Allocation:
@@ -140,7 +138,7 @@ class Allocation:
         self.known = users[0] if len(users) == 1 and not self.is_watched() else users
 
     def meet(
-        self, sessions: tuple[Session, ...], reach: tuple[int, int], writer: Writer, joins: bool = True
+        self, sessions: tuple[Session, ...], addresses: MemoryRange, writer: Writer, joins: bool = True
     ) -> bool:
         """A write that these sessions see, or none: tell the others. Returns whether to note what it leaves.
 
@@ -152,8 +150,8 @@ class Allocation:
             for session in self.users:
                 sees = session in sessions or session in trusted or session.frame is not now
                 if session.live and not sees:
-                    everything = () if session.opened else (0, 1 << 64)
-                    session.note_unseen(self, everything or reach, f"{writer.what} at {writer.place}")
+                    somewhere = addresses if session.opened else EVERYWHERE
+                    session.note_unseen(self, somewhere, f"{writer.what} at {writer.place}")
                 if session.live and (sees or session.opened):
                     stay.append(session)
             self.known = tuple(stay) or None
@@ -171,7 +169,7 @@ class Allocation:
         later: how many entries the tape will have more when somebody else may change them.
         """
         with lock:
-            read = self._read(a._data, span(a), session, place, later)
+            read = self._read(a._data, range_of(a), session, place, later)
             read.keys.append(id(a))
             session.current[id(a)] = read
             session.kept.append(a)
@@ -182,20 +180,19 @@ class Allocation:
         self._read(view, bounds(view), session, CallSite.outside(), 0)
 
     def _read(
-        self, view: np.ndarray, reach: tuple[int, int], session: Session, place: CallSite, later: int
+        self, view: np.ndarray, addresses: MemoryRange, session: Session, place: CallSite, later: int
     ) -> Read:
-        low, high = reach
-        for read in list(self.near(low, high)) if self.reads else ():
+        for read in list(self.near(addresses)) if self.reads else ():
             if not read.session.live:
                 self.drop(read)  # else arrays that nobody overwrites would collect reads of tapes long gone
                 continue
-            same = read.low == low and read.view.shape == view.shape and read.view.strides == view.strides
-            if same and read.session is session and read.view.dtype == view.dtype:
+            same = read.addresses.low == addresses.low and read.view.dtype == view.dtype and read.session is session
+            if same and read.view.shape == view.shape and read.view.strides == view.strides:
                 break
         else:
             if not session.started:
                 session.begin()
-            read = Read(view, reach, self, session, place)
+            read = Read(view, addresses, self, session, place)
             session.reads.append(read)
             self.add(read)
             if self.exposed or self.exports or self.tensors:
@@ -204,23 +201,24 @@ class Allocation:
 
     def add(self, read: Read) -> None:
         """Know of a read from now on."""
-        at = bisect_right(self.starts, read.low)
-        self.starts.insert(at, read.low)
+        at = bisect_right(self.starts, read.addresses.low)
+        self.starts.insert(at, read.addresses.low)
         self.reads.insert(at, read)
         read.there = True
-        if read.high - read.low > self.reach:
-            self.reach = read.high - read.low
+        if read.addresses.size > self.reach:
+            self.reach = read.addresses.size
 
-    def near(self, low: int, high: int) -> Iterator[Read]:
+    def near(self, addresses: MemoryRange) -> Iterator[Read]:
         """Live reads that may reach into a range of addresses."""
+        low, high = addresses
         first = bisect_left(self.starts, low - self.reach)
         for read in self.reads[first : bisect_left(self.starts, max(high, low + 1))]:
-            if read.high > low:
+            if read.addresses.high > low:
                 yield read
 
     def drop(self, read: Read) -> None:
         """A read needs this memory no more."""
-        at = bisect_left(self.starts, read.low)
+        at = bisect_left(self.starts, read.addresses.low)
         while at < len(self.reads) and self.reads[at] is not read:
             at += 1
         if at == len(self.reads):
@@ -234,30 +232,29 @@ class Allocation:
     def overwrite(self, a: Any, view: np.ndarray, tapes: tuple[Any, ...], writer: Writer) -> None:
         """A part of array `a` is about to be written: save or spoil the reads that lose their contents."""
         with lock:
-            self._overwrite(a._held, view, span(a) if view is a._data else bounds(view), tapes, writer)
+            self._overwrite(a._held, view, range_of(a) if view is a._data else bounds(view), tapes, writer)
 
     def _overwrite(
-        self, held: Any, view: np.ndarray, reach: tuple[int, int], tapes: tuple[Any, ...], writer: Writer
+        self, held: Any, view: np.ndarray, addresses: MemoryRange, tapes: tuple[Any, ...], writer: Writer
     ) -> None:
-        low, high = reach
         sessions = [tape.session for tape in tapes]
         now = current_graph()
-        for read in list(self.near(low, high)):
+        for read in list(self.near(addresses)):
             session = read.session
             if session.frame is not now:
                 continue  # what is written in one time leaves contents of another as they are
-            if session.live and read.view is not view and not meets(read.view, view):
+            if session.live and read.view is not view and not share_elements(read.view, view):
                 continue
             if session in sessions:
                 read.save(held, writer)
             elif session.live:
-                self._overwrite_unseen(read, (max(low, read.low), min(high, read.high)), held, sessions, writer)
+                self._overwrite_unseen(read, addresses.common(read.addresses), held, sessions, writer)
             if read.counts is not None:
                 read.let_go()
             self.drop(read)
 
     def _overwrite_unseen(
-        self, read: Read, reach: tuple[int, int], held: Any, sessions: list[Session], writer: Writer
+        self, read: Read, addresses: MemoryRange, held: Any, sessions: list[Session], writer: Writer
     ) -> None:
         """Contents that a tape needs are about to be overwritten, and the tape does not see it."""
         session, trusted = read.session, [tape.session for tape in suspended()]
@@ -268,7 +265,7 @@ class Allocation:
             read.notice_change()
             read.spoiled = words
         if session not in trusted:
-            session.note_unseen(self, reach, words)
+            session.note_unseen(self, addresses, words)
 
 
 _foreign: WeakValueDictionary[int, Allocation] = WeakValueDictionary()
@@ -308,25 +305,3 @@ def about_to_write(array: Any, view: np.ndarray, what: str) -> None:
             memory.overwrite(array, view, tapes, writer)
         if memory.known:
             memory.meet(tuple([tape.session for tape in tapes]), bounds(view), writer)
-
-
-def span(a: Any) -> tuple[int, int]:
-    """The bounds of an array."""
-    reach: tuple[int, int] | None = a._span
-    if reach is None:
-        reach = a._span = (a._address, a._address + a._data.nbytes) if a.is_contiguous else bounds(a._data)
-    return reach
-
-
-def bounds(view: np.ndarray) -> tuple[int, int]:
-    """The first and one past the last address of a view without negative strides."""
-    low = view.ctypes.data
-    return low, low + span_of(view.shape, view.strides, view.itemsize)
-
-
-def meets(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether two views share an element; yes where it would take long to find out."""
-    try:
-        return bool(np.shares_memory(a, b, max_work=_EXACT_WORK))
-    except np.exceptions.TooHardError:
-        return True

@@ -24,9 +24,10 @@ from ...types import compounds, scalars, structs
 from ...types.arrays import MAX_NDIM, ArrayType, array_type, type_name
 from ..devices.capture import current_graph
 from ..devices.cuda import interop
-from ..devices.device import Device, get_device, span_of
+from ..devices.device import Device, get_device
 from ..devices.device_memory import on_host
-from . import allocation, saved_contents
+from ..devices.memory_range import MemoryRange, overlap, span_of
+from . import saved_contents
 from .allocation import Allocation, foreign_allocation
 from .foreign import memory_at
 from .gradient import Differentiable
@@ -99,7 +100,7 @@ class array(Differentiable, metaclass=_ArrayMeta):
     """
 
     _room: int | None = None  # bytes from the first element on, where memory of others goes on behind the last one
-    _span: tuple[int, int] | None = None  # first and one past the last address, when somebody asked
+    _range: MemoryRange | None = None  # its addresses, when somebody asked
 
     def __init__(
         self, data: Any = None, dtype: Any = Any, shape: Any = None, strides: Any = None, ptr: int | None = None,
@@ -434,17 +435,3 @@ def root(a: array) -> array:
     while isinstance(a._owner, array):
         a = a._owner
     return a
-
-
-def overlap(a: Any, b: Any) -> bool:
-    """Whether two arrays may share memory: whether their bounds meet."""
-    (low, high), (first, last) = (allocation.span(x if isinstance(x, array) else x.data) for x in (a, b))
-    return max(low, first) < min(high, last)
-
-
-def covers(a: array | None, b: array) -> bool:
-    """Whether all of an array lies in packed memory of another one."""
-    if a is None or a._memory is not b._memory or not a.is_contiguous:
-        return False
-    (low, high), (first, last) = allocation.span(a), allocation.span(b)
-    return low <= first and last <= high

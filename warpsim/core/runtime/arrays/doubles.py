@@ -12,12 +12,9 @@ import numpy as np
 from ....errors import ArrayError
 from ...types.scalars import uint8
 from ..devices.device import ALIGNMENT, Device, device_of
-from .allocation import bounds
+from ..devices.memory_range import MemoryRange, bounds, merged
 from .foreign import memory_at
 from .host_memory import allocate_like
-
-Span = tuple[Device, int, int]
-"""A range of addresses, and the device that they are on."""
 
 
 class Doubles:
@@ -29,26 +26,32 @@ class Doubles:
 
     def __init__(self, views: Iterable[np.ndarray], contents: bool = False, beside: Doubles | None = None):
         known = [] if beside is None else beside._blocks
-        spans = [span for view in views if view.size and not _is_known(span := _span(view), known)]
-        self._blocks = [*known, *(_Block(*span, contents) for span in _merged(spans))]
+        ranges: dict[Device, list[MemoryRange]] = {}
+        for view in views:
+            device, addresses = device_of(view), bounds(view)
+            if view.size and not _is_known(device, addresses, known):
+                ranges.setdefault(device, []).append(addresses)
+        apart = sorted(((d, r) for d, of in ranges.items() for r in merged(of)), key=lambda pair: pair[0].alias)
+        self._blocks = [*known, *(_Block(device, addresses, contents) for device, addresses in apart)]
 
     def of(self, view: np.ndarray) -> np.ndarray:
         """The double of one of the views, or of a part of one: the same shape, strides and dtype."""
         if not view.size:
             return allocate_like(view)
-        device, low, high = _span(view)
-        block = next(b for b in self._blocks if b.device is device and b.low <= low and high <= b.high)
-        return device.view_of(np.ndarray(view.shape, view.dtype, block.memory, low - block.low, view.strides))
+        device, addresses = device_of(view), bounds(view)
+        block = next(b for b in self._blocks if b.device is device and b.addresses.covers(addresses))
+        start = addresses.low - block.addresses.low
+        return device.view_of(np.ndarray(view.shape, view.dtype, block.memory, start, view.strides))
 
     def gathered(self, view: np.ndarray) -> np.ndarray:
         """A copy of what there is beside any view, in its shape; zeros where there is nothing."""
         if not view.size:
             return allocate_like(view)
-        whole = _Block(*_span(view), False)
+        whole = _Block(device_of(view), bounds(view), False)
         for b in self._blocks:
-            low, high = max(b.low, whole.low), min(b.high, whole.high)
-            if b.device is whole.device and low < high:
-                whole.memory[low - whole.low : high - whole.low] = b.memory[low - b.low : high - b.low]
+            if b.device is whole.device and b.addresses.meets(whole.addresses):
+                both = b.addresses.common(whole.addresses)
+                whole.at(both)[...] = b.at(both)
         return whole.device.view_of(np.ndarray(view.shape, view.dtype, whole.memory, 0, view.strides))
 
     def restore(self) -> None:
@@ -60,38 +63,27 @@ class Doubles:
 class _Block:
     """The bytes beside a range of addresses of a device."""
 
-    def __init__(self, device: Device, low: int, high: int, contents: bool):
-        self.device, self.low, self.high = device, low, high
-        raw = (device.empty if contents else device.zeros)((high - low + ALIGNMENT,), uint8)
-        start = (low - raw.ctypes.data) % ALIGNMENT
-        self.memory = raw[start : start + high - low]
+    def __init__(self, device: Device, addresses: MemoryRange, contents: bool):
+        self.device, self.addresses = device, addresses
+        size = addresses.size
+        raw = (device.empty if contents else device.zeros)((size + ALIGNMENT,), uint8)
+        start = (addresses.low - raw.ctypes.data) % ALIGNMENT
+        self.memory = raw[start : start + size]
         if contents:
-            self.before = memory_at(low, uint8, (high - low,), None, None, device=device).copy()
+            self.before = memory_at(addresses.low, uint8, (size,), None, None, device=device).copy()
             self.memory[...] = self.before
 
+    def at(self, part: MemoryRange) -> np.ndarray:
+        """The bytes beside a part."""
+        return self.memory[part.low - self.addresses.low : part.high - self.addresses.low]
 
-def _is_known(span: Span, blocks: list[_Block]) -> bool:
+
+def _is_known(device: Device, addresses: MemoryRange, blocks: list[_Block]) -> bool:
     """Whether a range of addresses lies in one of the blocks."""
-    device, low, high = span
-    met = [b for b in blocks if b.device is device and b.low < high and low < b.high]
-    if any(b.low > low or high > b.high for b in met):
+    met = [b for b in blocks if b.device is device and b.addresses.meets(addresses)]
+    if not all(b.addresses.covers(addresses) for b in met):
         raise ArrayError(
-            f"an array at {low:#x} overlaps another one, and does not lie in it\n"
+            f"an array at {addresses.low:#x} overlaps another one, and does not lie in it\n"
             "expected: views of one array, or arrays apart from each other\nhelp: make both views of one array"
         )
     return bool(met)
-
-
-def _span(view: np.ndarray) -> Span:
-    return (device_of(view), *bounds(view))
-
-
-def _merged(spans: Iterable[Span]) -> list[Span]:
-    """Ranges with overlapping ones of one device joined."""
-    joined: list[Span] = []
-    for device, low, high in sorted(spans, key=lambda span: (span[0].alias, *span[1:])):
-        if joined and joined[-1][0] is device and low < joined[-1][2]:
-            joined[-1] = (device, joined[-1][1], max(high, joined[-1][2]))
-        else:
-            joined.append((device, low, high))
-    return joined

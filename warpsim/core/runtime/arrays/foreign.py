@@ -11,7 +11,8 @@ import numpy as np
 
 from ....errors import ArrayError
 from ...types import structs
-from ..devices.device import CPU, Device, span_of
+from ..devices.device import CPU, Device
+from ..devices.memory_range import span_of
 from .host_memory import check_extents, checked_strides, contiguous_strides
 
 _NOWHERE = 64  # an address for what has no bytes: NumPy 2.2 takes no null pointer

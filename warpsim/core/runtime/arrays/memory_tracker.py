@@ -14,7 +14,7 @@ import numpy as np
 
 from ....config import config
 from ....errors import LaunchError
-from ..devices.device import span_of
+from ..devices.memory_range import span_of
 from .call_site import CallSite
 
 GLOBAL = "global"

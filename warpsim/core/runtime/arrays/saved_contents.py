@@ -24,6 +24,7 @@ import numpy as np
 from ....config import config
 from ....errors import TapeOverwriteError
 from ..devices.device_memory import DeviceMemory
+from ..devices.memory_range import MemoryRange
 from ..steps.move import copying
 from .call_site import CallSite
 from .exports import fingerprint
@@ -90,13 +91,12 @@ def suspended() -> tuple[Any, ...]:
 class UnseenWrite(NamedTuple):
     """A write between two entries of a tape that is none of them.
 
-    position: of the first entry that comes after it for certain. low, high: the addresses between which it wrote.
+    position: of the first entry that comes after it for certain. addresses: between which it wrote.
     """
 
     position: int
     memory: Allocation
-    low: int
-    high: int
+    addresses: MemoryRange
     words: str
     announced: bool = False
     """Whether `mark_write` told of it, so that a recorded function may answer for its derivative."""
@@ -161,10 +161,12 @@ class Session:
         if self.live and self.frame is None and memory.has_gradient:
             memory.read_view(view, self)
 
-    def note_unseen(self, memory: Allocation, reach: tuple[int, int], words: str, position: int | None = None) -> None:
+    def note_unseen(
+        self, memory: Allocation, addresses: MemoryRange, words: str, position: int | None = None
+    ) -> None:
         """Something wrote that the tape did not see. position: None for now."""
         if memory.has_gradient:
-            self.unseen.append(UnseenWrite(self.position if position is None else position, memory, *reach, words))
+            self.unseen.append(UnseenWrite(self.position if position is None else position, memory, addresses, words))
 
     def look(self) -> None:
         """Notice what others changed since the last recorded use."""
@@ -209,12 +211,13 @@ class Session:
 class Read:
     """The contents of one view of memory, which some recorded operations need in reverse."""
 
-    __slots__ = ("copy", "counts", "high", "keys", "last", "low", "memory", "owners", "place", "print", "session",
+    __slots__ = ("addresses", "copy", "counts", "keys", "last", "memory", "owners", "place", "print", "session",
                  "since", "spoiled", "there", "users", "view", "writer")  # fmt: skip
 
-    def __init__(self, view: np.ndarray, reach: tuple[int, int], memory: Allocation, session: Session, place: CallSite):
-        self.view, self.memory, self.session, self.place = view, memory, session, place
-        self.low, self.high = reach
+    def __init__(
+        self, view: np.ndarray, addresses: MemoryRange, memory: Allocation, session: Session, place: CallSite
+    ):
+        self.view, self.addresses, self.memory, self.session, self.place = view, addresses, memory, session, place
         self.copy: np.ndarray | None = None
         self.owners: Any = None  # the arrays that elements in the copy refer to
         self.writer: Any = None  # what made the copy necessary
@@ -303,7 +306,7 @@ class Read:
         by = self.changed(prints, counts)
         if by:
             self.spoiled = by
-            self.session.note_unseen(self.memory, (self.low, self.high), by, self.since)
+            self.session.note_unseen(self.memory, self.addresses, by, self.since)
         return bool(by)
 
     def let_go(self) -> None:

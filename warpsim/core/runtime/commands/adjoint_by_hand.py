@@ -21,6 +21,8 @@ from typing import Any
 import numpy as np
 
 from ....errors import GradientError, NotDifferentiableError, counted
+from ...emit.program import FormKind
+from ...passes.reverse.extra_params import Before, Extent, ExtraParam, Extras, GradientSum
 from ...types.arrays import ArrayType, type_name
 from ...types.cotangents import has_cotangent
 from ...types.scalars import int32
@@ -34,7 +36,8 @@ from ..launches.for_device import prepare
 from ..launches.kernel import Kernel
 from ..steps.move import copying
 from ..tape.adjoint_launch import check_names, phases, threads
-from ..tape.adjoint_needs import Needs, arrays_at, needs_of, same_arrays
+from ..tape.adjoint_needs import Needs, needs_of_arrays
+from ..tape.kernel_arrays import KernelArrays, arrays_at, arrays_of, same_arrays
 from .command import Launch
 
 
@@ -57,11 +60,11 @@ def launch_adjoint(
     kernel = kernel.over(rank(dim), types)
     named = zip(args, types, kernel.patterns, strict=True)
     args = [adapted(a, t, name, kernel.key, device) for a, t, name in named]
-    needs = needs_of(kernel, types, settings)
-    needs = needs_of(kernel, types, settings, same_arrays(needs, args))
+    arrays = arrays_of(kernel, types, settings)
+    arrays = arrays_of(kernel, types, settings, same_arrays(arrays, args))
     sums: dict[int, array] = {}
     backs: list[tuple[array, np.ndarray]] = []
-    outputs_alone = set() if record_cmd else only_written(needs)
+    outputs_alone = set() if record_cmd else only_written(needs_of_arrays(arrays))
     for k, (name, t, grad) in enumerate(zip(kernel.patterns, types, gradients, strict=True)):
         if grad is None or is_value(grad, t):
             continue
@@ -70,22 +73,22 @@ def launch_adjoint(
             args[k] = with_gradient(args[k], grad, backs, k in outputs_alone)
         else:
             sums[k] = grad
-    names = names_given(needs, needs.whole(args), sums)
-    check_names(needs, names)
-    form = needs.form("adjoint", names)
-    whole = needs.whole(args)
+    whole = arrays.whole(args)
+    names = names_given(arrays, whole, sums)
+    check_names(arrays, names)
+    form = arrays.form(FormKind.ADJOINT, names)
     if record_cmd and backs:
         raise GradientError(
             "record_cmd=True with gradients whose strides differ from those of their arrays\n"
             "help: give gradients with the layout of the arrays"
         )
-    for part in [form] if record_cmd else phases(needs, form, whole):  # what is recorded is one launch
-        program = kernel.program(types, settings, False, part)
+    for part in [form] if record_cmd else phases(arrays, form, whole):  # what is recorded is one launch
+        program = arrays.program(part)
         more = [extra_by_hand(kernel, extra, sums, as_indexed(dim, program.ndim)) for extra in program.extras]
-        ready = prepare(kernel, threads(needs, part, whole, dim), [*whole, *more], device, part, deterministic)
+        ready = prepare(kernel, threads(arrays, part, whole, dim), [*whole, *more], device, part, deterministic)
         launch = Launch.of(ready.shaped(*blocks))
-        launch.with_gradient = partial(regraded, needs, names, program.extras)
-        launch.check_gradients = partial(check_present, needs, names)
+        launch.with_gradient = partial(regraded, arrays, names, program.extras)
+        launch.check_gradients = partial(check_present, arrays, names)
         if record_cmd:
             return launch
         launch.launch()
@@ -96,27 +99,28 @@ def launch_adjoint(
 
 def only_written(needs: Needs) -> set[int]:
     """The positions of arrays that the kernel stores to and never reads."""
-    touched = needs.mod_ref.read | needs.mod_ref.extremes
-    shared = {k for pair in needs.same for k in pair}
-    return {k for k, field in needs.written if not field and (k, field) not in touched and k not in shared}
+    arrays = needs.arrays
+    shared = {k for pair in arrays.same for k in pair}
+    alone = {ref for ref in arrays.name if not ref.path and ref.position not in shared}
+    return {ref.position for ref in (alone & arrays.uses.changed) - needs.read - arrays.uses.extremes}
 
 
 def regraded(
-    needs: Needs, names: frozenset[str], extras: Sequence[Any], args: list[Any], k: int, grad: Any
+    arrays: KernelArrays, names: frozenset[str], extras: Extras, args: list[Any], k: int, grad: Any
 ) -> list[Any]:
     """The arguments of an adjoint launch with another gradient of parameter `k`, which had one when it was recorded.
 
     names: all that had one then.
     """
-    name, t = list(needs.kernel.patterns)[k], needs.types[k]
-    what = f"argument {name!r} of kernel {needs.kernel.key!r}"
+    name, t = list(arrays.kernel.patterns)[k], arrays.types[k]
+    what = f"argument {name!r} of kernel {arrays.kernel.key!r}"
     check_adjoint(args[k], t, grad, what)
     backs: list[Any] = []
     regraded_args = list(args)
-    if isinstance(t, ArrayType) and needs.names[k] in names:
+    if isinstance(t, ArrayType) and arrays.names[k] in names:
         regraded_args[k] = with_gradient(args[k], grad, backs)
-    elif any(e.kind == "sum" and e.position == k for e in extras):
-        regraded_args[len(needs.arguments) + [(e.kind, e.position) for e in extras].index(("sum", k))] = grad
+    elif GradientSum(k) in extras:
+        regraded_args[len(arrays.arguments) + extras.index(GradientSum(k))] = grad
     else:
         raise GradientError(f"{what} had no gradient when the launch was recorded\nexpected: one, to be replaced")
     if backs:
@@ -186,33 +190,33 @@ def with_gradient(arg: Any, grad: array, backs: list[tuple[array, np.ndarray]], 
     return indexedarray(regraded_array, arg.indices) if isinstance(arg, indexedarray) else regraded_array
 
 
-def names_given(needs: Needs, args: list[Any], sums: dict[int, array]) -> frozenset[str]:
+def names_given(arrays: KernelArrays, args: list[Any], sums: dict[int, array]) -> frozenset[str]:
     """The names of everything that has a gradient in a launch by hand."""
-    names = {needs.names[k] for k in sums}
-    for path in needs.floats:
-        if any(a._gradient is not None for _, a in arrays_at(args, path, tables=False) if isinstance(a, array)):
-            names.add(needs.name[path])
+    names = {arrays.names[k] for k in sums}
+    for ref in arrays.floats:
+        if any(a._gradient is not None for _, a in arrays_at(args, ref, tables=False) if isinstance(a, array)):
+            names.add(arrays.name[ref])
     return frozenset(names)
 
 
-def check_present(needs: Needs, names: frozenset[str], args: list[Any]) -> None:
+def check_present(arrays: KernelArrays, names: frozenset[str], args: list[Any]) -> None:
     """Raise unless arguments of a recorded adjoint launch have the gradients that it was recorded with."""
-    numbers = {needs.names[k] for k, t in enumerate(needs.types) if not isinstance(t, ArrayType)}
-    missing = names - names_given(needs, needs.whole(args), {}) - numbers
+    numbers = {arrays.names[k] for k, t in enumerate(arrays.types) if not isinstance(t, ArrayType)}
+    missing = names - names_given(arrays, arrays.whole(args), {}) - numbers
     if missing:
         raise GradientError(
-            f"{', '.join(sorted(missing))} of an adjoint launch of kernel {needs.kernel.key!r} have no gradient\n"
+            f"{', '.join(sorted(missing))} of an adjoint launch of kernel {arrays.kernel.key!r} have no gradient\n"
             "expected: arrays with the gradients that they had when it was recorded\nhelp: requires_grad=True"
         )
 
 
-def extra_by_hand(kernel: Kernel, extra: Any, sums: dict[int, array], dims: Sequence[int]) -> Any:
+def extra_by_hand(kernel: Kernel, extra: ExtraParam, sums: dict[int, array], dims: Sequence[int]) -> Any:
     """The argument of an extra parameter of a launch. Raises where only a tape can give it."""
-    if extra.kind == "sum":
+    if isinstance(extra, GradientSum):
         return sums[extra.position]
-    if extra.kind == "extent":
+    if isinstance(extra, Extent):
         return int32(dims[extra.position])
-    if extra.kind == "before":
+    if isinstance(extra, Before):
         name = list(kernel.patterns)[extra.position]
         what = f"needs array {name!r} as it was before the launch, which overwrites it"
     else:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....errors import LaunchError, counted, instance
+from ...emit.program import FormKind
 from ...types import compounds
 from ...types.arrays import ArrayType
 from ...types.cotangents import has_cotangent
@@ -42,7 +43,7 @@ def _blank(t: Any, device: Device, graded: bool = False) -> Any:
 
 def ready(call: LaunchCall) -> LaunchStep:
     """The step that runs a launch as often as wanted, each time as tapes want it; they do not record adjoints."""
-    return LaunchStep(call, None if call.launcher.form.kind == "adjoint" else Relaunch()).kept()
+    return LaunchStep(call, None if call.launcher.form.kind is FormKind.ADJOINT else Relaunch()).kept()
 
 
 class LiveStruct(NamedTuple):
@@ -125,7 +126,7 @@ class Launch(Unique):
         if not absent:
             return cls.of(ready(args))
         filled = [_blank(t, device) if k in absent else a for k, (a, t) in enumerate(pairs)] + list(args[len(pairs) :])
-        unset = absent & {k for k, path in ready(filled).launcher.demands if not path}
+        unset = absent & {ref.position for ref in ready(filled).launcher.demands if not ref.path}
         command = cls.of(ready([None if k in absent - unset else a for k, a in enumerate(filled)]))
         command.unset = frozenset(unset)
         return command
@@ -166,7 +167,8 @@ class Launch(Unique):
     def _watch(self, args: Sequence[Any]) -> None:
         """Keep the structs among the arguments, to see before each run whether they changed."""
         launcher = self.ready.call.launcher
-        structs = [(k, a) for k, a in enumerate(args) if isinstance(a, Struct) and launcher.form.kind != "adjoint"]
+        live = () if launcher.form.kind is FormKind.ADJOINT else enumerate(args)
+        structs = [(k, a) for k, a in live if isinstance(a, Struct)]
         packers = [(k, a, struct_packer(type(a), launcher.device)) for k, a in structs]
         self.live = tuple(LiveStruct(k, a, pack, pack(a)) for k, a, pack in packers)
 

@@ -7,7 +7,6 @@ asks for one.
 
 from __future__ import annotations
 
-import math
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -27,6 +26,7 @@ from ...emit.target import Options
 from .allotted import Allocator, DefaultAllocator, buffer_from
 from .cuda import driver
 from .device_memory import DeviceMemory
+from .memory_range import span_of
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -225,13 +225,6 @@ def _system_memory(pages: str) -> int:
 
 DeviceLike = Device | str | None
 """What names a device in annotations: itself, its name, or None for the current one."""
-
-
-def span_of(shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int) -> int:
-    """Bytes from the first element to the end of the last, of memory with strides from 0 on; packed without strides."""
-    if strides is None:
-        return math.prod(shape) * itemsize
-    return itemsize + sum((n - 1) * s for n, s in zip(shape, strides, strict=True)) if all(shape) else 0
 
 
 def _aligned(size: int, zero: bool) -> tuple[Any, int]:

@@ -26,12 +26,11 @@ from ....errors import (
 )  # fmt: skip
 from ...emit.layout import WORD
 from ...frontend.functions.overloads import operand_pattern_type
-from ...ir.nodes import Function
 from ...ops.handles import open_handle
 from ...ops.host_memory import ABSENT
-from ...passes.analysis.demanded import Demand
-from ...passes.analysis.mod_ref import NESTED, mod_ref
+from ...passes.analysis.array_uses import ArrayUses
 from ...types import compounds, scalars, structs
+from ...types.array_ref import ArrayRef, Fields
 from ...types.arrays import ArrayType, descriptor_words, type_name
 from ...types.handles import LIVE
 from ..arrays.array import array
@@ -236,18 +235,17 @@ def is_missing(value: Any) -> bool:
     return value is None or not any(value._words)
 
 
-def refuse_missing(demands: Iterable[Demand], args: Sequence[Any], names: Sequence[str], kernel: str) -> None:
+def refuse_missing(demands: Iterable[ArrayRef], args: Sequence[Any], names: Sequence[str], kernel: str) -> None:
     """Raise for an array that is None although every thread reads or writes it; structs are known to fit."""
-    for k, path in demands:
-        value = operator.attrgetter(path)(args[k]) if path else args[k]
-        if is_missing(value):
-            name = f"{names[k]}.{path}" if path else names[k]
+    for ref in demands:
+        if is_missing(ref.of(args)):
+            name = ref.name(names)
             raise ArgumentTypeError(f"array {name!r} of kernel {kernel!r} is None, and every thread uses it\n{ABSENT}")
 
 
-def demanding(pack: Callable[[Any], bytes], paths: list[str]) -> Callable[[Any], bytes]:
+def demanding(pack: Callable[[Any], bytes], paths: list[Fields]) -> Callable[[Any], bytes]:
     """The packer of a struct some of whose arrays every thread uses."""
-    arrays = [operator.attrgetter(path) for path in paths]
+    arrays = [operator.attrgetter(".".join(path)) for path in paths]
 
     def packed(value: Any) -> bytes:
         words = pack(value)
@@ -293,12 +291,10 @@ def _cure(value: Any, t: Any, name: str) -> str:
     return f"pass {type_name(t)}(...), or {t.size} numbers"
 
 
-def written_fields(fn: Function) -> dict[int, frozenset[str]]:
-    """By parameter, the arrays in structs that a program writes to."""
-    if not any(structs.is_struct(p.type) and structs.holds_arrays(p.type) for p in fn.params):
-        return {}
-    paths = mod_ref(fn).written
-    return {k: frozenset(field for n, field in paths if n == k and field != NESTED) for k, _ in paths}
+def written_fields(uses: ArrayUses) -> dict[int, frozenset[str]]:
+    """By parameter, the arrays in structs that a program writes to: the fields that lead there, joined by points."""
+    refs = [ref for ref in uses.changed if ref.path]
+    return {k: frozenset(".".join(r.path) for r in refs if r.position == k) for k in {r.position for r in refs}}
 
 
 def mismatch(name: str, kernel: str, described: str, t: ArrayType, wrong: str = "dtype") -> str:

@@ -9,23 +9,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ....errors import ReadOnlyError
-from ...ir.nodes import Function
-from ...passes.analysis.descriptors import descriptors
+from ...emit.program import Program
 from ...passes.simplify.handle_params import HandleParam
 from ...types import structs
-from ...types.arrays import ArrayType, type_name
+from ...types.array_ref import member_at, refers
+from ...types.arrays import type_name
 from ...types.handles import LIVE
 from ..arrays.host_memory import TypedMemory
 
 
-def guard_of(fn: Function, kernel: str, handle_params: Sequence[HandleParam], writes: bool) -> Guard | None:
+def guard_of(program: Program, kernel: str, writes: bool) -> Guard | None:
     """The guard of a program, None for one that needs none; writes: whether it writes to what it is given."""
-    if not any(_refers(p.type) for p in fn.params):
+    uses = program.uses
+    stores = uses.stores_arrays and any(refers(p.type) for p in program.fn.params)
+    if not (uses.followed or stores):
         return None
-    nested = descriptors(fn)
-    if not (nested.followed or nested.stored):
-        return None
-    return Guard(kernel, handle_params, nested.followed, nested.written if writes else set(), nested.stored)
+    return Guard(kernel, program.handle_params, uses.followed, uses.fields_written if writes else set(), stores)
 
 
 class Guard:
@@ -58,10 +57,7 @@ class Guard:
     def _behind_ids(self, args: Sequence[Any]) -> Iterator[Any]:
         """The structs of the structures that the kernel reaches by ids."""
         for r in self.handle_params:
-            value = args[r.position]
-            for name in r.path:
-                value = getattr(value, name)
-            handle = LIVE.get(int(value))
+            handle = LIVE.get(int(member_at(args[r.position], r.path)))
             if handle is not None:
                 yield handle.data
 
@@ -78,10 +74,3 @@ def arrays_in(values: Iterable[Any]) -> Iterator[Any]:
 def _exposed(a: Any) -> bool:
     """Whether NumPy may have written to the elements."""
     return bool(a._array._memory.is_watched())
-
-
-def _refers(t: Any) -> bool:
-    """Whether a parameter leads to memory whose elements refer to arrays."""
-    if isinstance(t, ArrayType):
-        return structs.holds_arrays(t.dtype)
-    return structs.is_struct(t) and any(map(_refers, t.fields.values()))

@@ -97,7 +97,7 @@ class Kernel(ByName):
         self._compiled: dict[Any, Any] = {}  # machine code, by device
         self.launchers: dict[Any, Any] = {}
         self.latest: dict[str, Any] = {}  # the launcher used last on each device, tried first
-        self.needs: dict[Any, Any] = {}  # what tapes must know of it, by types, see `adjoint_needs`
+        self.arrays: dict[Any, Any] = {}  # what tapes know of its arrays, by types, see `kernel_arrays`
         self.face = self._edition = self._base = self
         self.rank = 0
         """Of the launches that it is for, where they have more dimensions than `tid()` has indices."""
@@ -276,7 +276,7 @@ class Kernel(ByName):
         """A copy with nothing compiled yet."""
         other = object.__new__(type(self))
         vars(other).update(vars(self))
-        other._programs, other._compiled, other.launchers, other.needs = {}, {}, {}, {}
+        other._programs, other._compiled, other.launchers, other.arrays = {}, {}, {}, {}
         return other
 
     def over(self, rank: int, types: tuple[Any, ...]) -> Kernel:
@@ -300,7 +300,7 @@ class Kernel(ByName):
     def forget(self) -> None:
         """Compile again at the next launch: something that the kernel calls was declared anew."""
         for k in {self, self.face._edition}:
-            for cache in (k._lowered, k._programs, k._compiled, k.launchers, k.needs, k.latest, k._ranked):
+            for cache in (k._lowered, k._programs, k._compiled, k.launchers, k.arrays, k.latest, k._ranked):
                 cache.clear()
 
     def add_overload(self, types: Any) -> Kernel:

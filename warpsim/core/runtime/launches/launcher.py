@@ -14,10 +14,8 @@ from typing import Any
 
 from ....config import config
 from ....errors import LaunchError, StructureIdError
-from ...emit.program import PRIMAL, Form
+from ...emit.program import PRIMAL, Form, FormKind
 from ...ir.nodes import Call, walk
-from ...passes.analysis.demanded import demanded
-from ...passes.analysis.ownership import Reach, reaches
 from ...types.arrays import ArrayType
 from ...types.signatures import is_generic
 from ...types.structs import frozen
@@ -124,17 +122,19 @@ class Launcher:
         self.own_types = own
         self.program = kernel.program(own, settings, aliased, form)
         whole = kernel.program(own, settings, False, form).plan
-        summed, lone = whole.summed(), whole.lone()
+        summed, lone = whole.uses.summed, whole.lone()
         self.is_aliased = alias_test(form, summed, types, lone) if summed or lone or form is not PRIMAL else None
         tags = [a._tag if isinstance(t, ArrayType) else None for a, t in zip(args, types, strict=True)]
         self.packers = self._packers()
-        self.demands = demanded(self.program.fn) if form is PRIMAL else frozenset()
-        for k in {k for k, path in self.demands if path}:
+        always = [ref for ref, use in self.program.uses.items() if use.always and not ref.is_grad]
+        self.demands = frozenset(always if form is PRIMAL else ())
+        """The arrays that no thread goes without."""
+        for k in {ref.position for ref in self.demands if ref.path}:
             inner = self.packers[k]
             assert inner is not None
-            self.packers[k] = demanding(inner, [path for at, path in self.demands if at == k])
+            self.packers[k] = demanding(inner, [ref.path for ref in self.demands if ref.position == k])
         self.join = block_packer(tags, self.packers)
-        self.guard = guard_of(self.program.fn, kernel.key, self.program.handle_params, form.kind != "adjoint")
+        self.guard = guard_of(self.program, kernel.key, form.kind is not FormKind.ADJOINT)
         if self.guard is not None:
             self.pack = guarded(self.guard, self.pack)  # type: ignore[method-assign]
         self.ndim = self.program.ndim
@@ -166,26 +166,21 @@ class Launcher:
         """The number of threads and the header of the argument block, see `dimensions.extent`."""
         return extent(dim, self.kernel.key, self.threads)
 
-    @cached_property
+    @property
     def written(self) -> frozenset[int]:
         """The positions of the arrays among the arguments that threads write to."""
-        return frozenset(k for k, use in self.program.plan.uses.items() if use.written)
+        return self.program.written
 
     @cached_property
     def asks_for_blocks(self) -> bool:
         """Whether the kernel asks how many threads a block has."""
         return any(isinstance(node, Call) and node.op.name == "block_dim" for node in walk(self.program.fn.body))
 
-    @cached_property
-    def reaches(self) -> tuple[Reach, ...] | None:
-        """How threads reach the arrays among the arguments; None if they reach other memory too."""
-        return reaches(self.program.fn, self.ndim)
-
     def _packers(self) -> list[Callable[[Any], bytes] | None]:
         """What packs each argument, None for arrays."""
         generic = [is_generic(p) for p in self.kernel.patterns.values()]
         generic += [False] * (len(self.types) - len(generic))
-        fields = written_fields(self.program.fn) if self.form.kind != "adjoint" else {}
+        fields = written_fields(self.program.uses) if self.form.kind is not FormKind.ADJOINT else {}
         packers = [
             (exact_packer if is_open else packer)(t, self.device, fields.get(k, frozenset()))
             for k, (t, is_open) in enumerate(zip(self.types, generic, strict=True))
@@ -232,7 +227,7 @@ class Launcher:
         program = kernel.program(own, settings, False, form)
         types = tuple(p.type for p in program.fn.params) if form is not PRIMAL else own
         tags = tuple(a._tag if isinstance(t, ArrayType) else None for a, t in zip(args, types, strict=True))
-        aliased = alias_test(form, program.plan.summed(), types, program.plan.lone())(args)
+        aliased = alias_test(form, program.uses.summed, types, program.plan.lone())(args)
         key = (types, tags, settings, aliased, form, device.alias)
         launcher = kernel.launchers.get(key)
         if launcher is None:
@@ -240,10 +235,9 @@ class Launcher:
         launcher.generation = -1 if config.print_launches else generation  # -1: no launch takes the fast path
         launcher.deterministic = bool(kernel.option("deterministic"))
         launcher.is_constant = not kernel.option("enable_backward")
-        refuse_missing([d for d in launcher.demands if not d[1]], args, names, kernel.key)
-        for k, use in launcher.program.plan.uses.items():
-            if use.written and form.kind != "adjoint":
-                check_writable(args[k], names[k] if k < len(names) else "", kernel.key)
+        refuse_missing([ref for ref in launcher.demands if not ref.path], args, names, kernel.key)
+        for k in sorted(launcher.program.written) if form.kind is not FormKind.ADJOINT else ():
+            check_writable(args[k], names[k] if k < len(names) else "", kernel.key)
         if form is PRIMAL and kernel.is_current:
             kernel.latest[device.alias] = launcher
         return launcher, args

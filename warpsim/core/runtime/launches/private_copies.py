@@ -15,6 +15,7 @@ from functools import lru_cache
 import numpy as np
 
 from ..devices.device import ALIGNMENT
+from ..devices.memory_range import span_of
 from . import pool
 
 _MOST_SPARE, _MOST_KEPT = 1 << 25, 4  # bytes, blocks
@@ -83,8 +84,7 @@ def places(layouts: tuple[Layout, ...]) -> tuple[list[int], int]:
 @lru_cache(maxsize=1024)
 def span(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> int:
     """Numbers from the first to the last: copies have the strides of the array, for its gradient has them too."""
-    last = sum((n - 1) * stride for n, stride in zip(shape, strides, strict=True))
-    return 1 + last // itemsize
+    return span_of(shape, strides, itemsize) // itemsize
 
 
 def _add_up(target: np.ndarray, copies: np.ndarray, offset: int) -> None:

@@ -17,19 +17,19 @@ real atomics 2.4.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 from ...emit.layout import GATHERED_PRIVATE, SCATTERED_PRIVATE, WORD, argument_offsets
 from ...emit.program import Program
-from ...passes.analysis.atomics import AtomicPlan, Part
+from ...passes.analysis.atomics import AtomicPlan
 from ...passes.analysis.cost import times_run
+from ...types.array_ref import ArrayRef
 from ...types.compounds import scalar_of, size_of
 from ...types.scalars import is_float
-from ..arrays.allocation import span
 from ..arrays.array import array
 from ..arrays.indexed import indexedarray
 from ..arrays.self_overlap import meets_itself
+from ..devices.memory_range import any_meet, range_of
 from . import private_copies
 from .dimensions import as_indexed
 from .launcher import LaunchCall
@@ -52,15 +52,16 @@ class SumsOf:
 
     def __init__(self, program: Program, types: Sequence[Any]):
         plan, times = program.plan, times_run(program.fn)
-        parts = plan.summed()
+        uses, parts = plan.uses, plan.uses.summed
         offsets, _ = argument_offsets(list(types))
-        self.words = {(k, gradient): offsets[k] // WORD + gradient for k, gradient in parts}
+        self.words = {part: offsets[part.position] // WORD + part.is_grad for part in parts}
         """Where argument blocks point at the arrays."""
-        self.scattered = [part for part in parts if not plan.use(part).gathered]
-        self.gathered = [part for part in parts if plan.use(part).gathered]
-        self.may_be_near = bool(self.scattered) and not plan.unknown and all(p in plan.reach for p in self.scattered)
+        self.scattered = [part for part in parts if not uses[part].gathered]
+        self.gathered = [part for part in parts if uses[part].gathered]
+        near = [uses[part].near for part in self.scattered]
+        self.may_be_near = bool(near) and not plan.unknown and None not in near
         self.is_order_free = order_free(plan)
-        self.rounds = max((times[call] for part in self.scattered for call in plan.use(part).atomics), default=1.0)
+        self.rounds = max((times[call] for part in self.scattered for call in uses[part].atomics), default=1.0)
         """How often a thread scatters, as far as the program tells: more than once in loops."""
 
 
@@ -80,7 +81,7 @@ def way_of(call: LaunchCall, size: int) -> Way:
     copied = [*(scattered if few and not near else ()), *gathered]
     private = [part for part in copied if memory_of_part(args, part).size]
     if near:
-        reach = max(plan.reach[part] for part in scattered)
+        reach = max(plan.uses[part].near or 0 for part in scattered)
         size = max(size, -(-total // (many if private else total)), (2 * reach + 1) * _row(call))
         return InCopies(_targets(call, private), size, flags, waves=2)
     if private:
@@ -88,7 +89,7 @@ def way_of(call: LaunchCall, size: int) -> Way:
     return InChunks(size, flags)
 
 
-def _targets(call: LaunchCall, parts: list[Part]) -> list[tuple[int, Any]]:
+def _targets(call: LaunchCall, parts: list[ArrayRef]) -> list[tuple[int, Any]]:
     """Where arguments point at the memory of these parts, and the memory."""
     memory = [memory_of_part(call.args, part)._data for part in parts]
     return [(call.launcher.sums.words[part], data) for part, data in zip(parts, memory, strict=True)]
@@ -99,10 +100,10 @@ def _row(call: LaunchCall) -> int:
     return 1 if call.launcher.ndim <= 1 else int(call.total // max(1, as_indexed(call.dim, call.launcher.ndim)[0]))
 
 
-def memory_of_part(args: Sequence[Any], part: tuple[int, bool]) -> Any:
-    """The array argument at a position, or its gradient array, which may be None."""
-    argument = args[part[0]]
-    if not part[1]:
+def memory_of_part(args: Sequence[Any], part: ArrayRef) -> Any:
+    """An array argument, or its gradient array, which may be None."""
+    argument = args[part.position]
+    if not part.is_grad:
         return argument
     return (argument if isinstance(argument, array) else argument.data)._gradient
 
@@ -146,5 +147,4 @@ def any_overlap(args: Sequence[Any]) -> bool:
     arrays += [a._gradient for a in arrays if a._gradient is not None]
     if not all(a._tag.apart for a in arrays):
         return True
-    spans = sorted(span(a) for a in arrays if a.size)
-    return any(later[0] < earlier[1] for earlier, later in pairwise(spans))
+    return any_meet(map(range_of, arrays))

@@ -26,7 +26,7 @@ from ..arrays.call_site import CallSite
 from ..arrays.foreign import memory_at
 from ..arrays.saved_contents import Session
 from ..tape.entries import AnnouncedWrite, WriteEntry
-from ..tape.entry import ArrayUse, TapeEntry
+from ..tape.entry import TapeEntry, UsedArray
 from ..tape.picture.names import caller_names, names_in
 from ..tape.tape import Tape
 
@@ -110,7 +110,7 @@ class _Blind(Session):
         """Nothing is to be noted."""
 
 
-def described(entry: TapeEntry, use: ArrayUse) -> tuple[str, CallSite]:
+def described(entry: TapeEntry, use: UsedArray) -> tuple[str, CallSite]:
     """The operation in words, and where it was called."""
     return entry.words(use), entry.place
 
@@ -148,7 +148,7 @@ class Footprint:
                 if (use.depends or use.writes) and use.array.size:  # where there is no element, none is read
                     self._judge(entry, use)
 
-    def _judge(self, entry: TapeEntry, use: ArrayUse) -> None:
+    def _judge(self, entry: TapeEntry, use: UsedArray) -> None:
         kind = self.kinds.get(use.array._memory)
         if kind == STATE:
             self.wrote_state |= use.writes
@@ -157,7 +157,7 @@ class Footprint:
         else:
             self._undeclared(entry, use)
 
-    def _declared(self, kind: str, entry: TapeEntry, use: ArrayUse) -> None:
+    def _declared(self, kind: str, entry: TapeEntry, use: UsedArray) -> None:
         memory = use.array._memory
         if kind == PARAMETERS and use.writes:
             raise self._refusal("writes", use.array, "parameters", described(entry, use), (
@@ -176,7 +176,7 @@ class Footprint:
         if use.writes:
             self._filled.add(memory)
 
-    def _undeclared(self, entry: TapeEntry, use: ArrayUse) -> None:
+    def _undeclared(self, entry: TapeEntry, use: UsedArray) -> None:
         memory = use.array._memory
         if memory in self.constants:
             if use.writes:
@@ -238,7 +238,7 @@ def _names_of(step: Any) -> Iterator[tuple[array, str]]:
         yield from names_in({**known.globals, **known.nonlocals})
 
 
-def _traced(entry: TapeEntry, use: ArrayUse) -> _Trace:
+def _traced(entry: TapeEntry, use: UsedArray) -> _Trace:
     a = root(use.array)
     owner = a._data
     while isinstance(owner.base, np.ndarray):

@@ -18,7 +18,7 @@ from ..devices.device_memory import on_host
 from ..steps.host_call import HostCall
 from ..steps.step import Step
 from ..tape.adjoint_launch import check_aliases
-from ..tape.entry import ArrayUse, MovedEntry, TapeEntry
+from ..tape.entry import MovedEntry, TapeEntry, UsedArray
 from ..tape.forward_sweep import push
 from ..tape.stand_ins import Restored
 from .footprint import LoopTape
@@ -36,11 +36,11 @@ class LoopEntry(TapeEntry):
     def __init__(self, rollout: Rollout, reads: list[tuple[array, Any]]):
         self.rollout, self.reads, self.place = rollout, reads, rollout.place
 
-    def uses(self) -> Iterator[ArrayUse]:
+    def uses(self) -> Iterator[UsedArray]:
         for k, a in enumerate([*self.rollout.state, *(a for a, _ in self.reads)]):
-            yield ArrayUse(str(k), a, reads=True, depends=True)
+            yield UsedArray(str(k), a, reads=True, depends=True)
         for k, a in enumerate(self.rollout.written):
-            yield ArrayUse(str(k), a, writes=True)
+            yield UsedArray(str(k), a, writes=True)
 
     def contents(self) -> Restored:
         """While it lasts, arrays that steps only read hold what they held when the loop ran."""

@@ -16,13 +16,14 @@ import numpy as np
 
 from ....errors import ArgumentTypeError, CheckpointError, GradientError
 from ...types.cotangents import has_cotangent
-from ..arrays.allocation import about_to_write, span
+from ..arrays.allocation import about_to_write
 from ..arrays.array import array
 from ..arrays.call_site import CallSite
 from ..arrays.exports import fingerprint
 from ..arrays.host_memory import allocate_like
 from ..arrays.saved_contents import Paused
 from ..devices.device import ScopedDevice, get_device
+from ..devices.memory_range import range_of
 from ..tape.adjoint_needs import Always
 from ..tape.recording import register
 from .footprint import PARAMETERS, STATE, Footprint, LoopTape, Watch, named, replays
@@ -135,7 +136,7 @@ class Rollout:
         except BaseException:  # steps wrote, and no tape will have the loop
             for tape, _ in self.reads:
                 for a in self.written:
-                    tape.session.note_unseen(a._memory, span(a), f"a checkpoint at {self.place} that raised")
+                    tape.session.note_unseen(a._memory, range_of(a), f"a checkpoint at {self.place} that raised")
             raise
         if not self.footprint.wrote_state:
             raise CheckpointError(
@@ -297,7 +298,7 @@ def run_back(tape: LoopTape) -> int:
     """Run a tape in reverse from the gradients that arrays have; returns the bytes that it copied."""
     tape._prepare()
     tape._run(None)
-    return sum(read.high - read.low for read in tape.session.copies)
+    return sum(read.addresses.size for read in tape.session.copies)
 
 
 class Preserved:

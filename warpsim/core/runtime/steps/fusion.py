@@ -11,14 +11,15 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...emit.layout import HEADER_WORDS, WORD, argument_offsets
 from ...ir.nodes import count
-from ...passes.analysis.ownership import Reach
-from ..arrays.allocation import span
+from ...passes.analysis.ownership import Own
+from ...types.array_ref import ArrayRef
 from ..arrays.array import array
 from ..arrays.indexed import indexedarray
+from ..devices.memory_range import MemoryRange, range_of
 from ..launches import pool
 from ..launches.launcher import LaunchCall
 from .fields import Fields
@@ -36,20 +37,19 @@ Memory = dict["Place", str]
 
 
 class Place(NamedTuple):
-    """The bytes of an array, and which of its indices are a thread's own (see `Reach`): none where elements overlap."""
+    """The bytes of an array, and which of its indices are a thread's own: none where elements overlap."""
 
-    low: int
-    high: int
+    addresses: MemoryRange
     strides: tuple[int, ...]
     itemsize: int
-    own: frozenset[tuple[int, int]]
+    own: Own
     writes: bool
 
     def joins_threads(self, other: Place, ndim: int) -> bool:
         """Whether a thread may reach here what another one reaches there, and one of them writes it."""
-        if not (self.writes or other.writes) or self.high <= other.low or other.high <= self.low:
+        if not (self.writes or other.writes) or not self.addresses.meets(other.addresses):
             return False
-        return self[:4] != other[:4] or len({axis for axis, _ in self.own & other.own}) < ndim
+        return self[:3] != other[:3] or len({axis for axis, _ in self.own & other.own}) < ndim
 
 
 class FusedLaunches(Step):
@@ -125,7 +125,7 @@ class Loop:
             return Piece(self.launches[0], self.apart)
         calls = [launch.call for launch in self.launches]
         own = {place._replace(writes=True) for place in self.memory if place.own}
-        size = sum(place.high - place.low for place in own) // calls[0].total
+        size = sum(place.addresses.size for place in own) // calls[0].total
         strip = max(_LEAST_STRIP, _STRIP_BYTES // max(size, 1) // _LINE * _LINE)
         cost = sum(max(0.25, call.launcher.program.nanoseconds) for call in calls)
         return Piece(FusedLaunches(self.launches, strip, pool.chunk_size(calls[0].total, cost)), self.apart)
@@ -195,37 +195,35 @@ def conflict(one: Memory, other: Memory, ndim: int) -> str:
 def memory_of(call: LaunchCall) -> Memory | None:
     """What a launch reaches; None if its arguments do not tell."""
     launcher, memory = call.launcher, {}
-    known = None if launcher.program.handle_params else launcher.reaches
+    program = launcher.program
+    known = None if program.handle_params else program.own
     if known is None:
         return None
     names = [*launcher.kernel.patterns, *(f"extra {k}" for k in range(len(launcher.types)))]
-    for reach in known:
-        held: Any = call.args[reach.position]
-        for name in filter(None, reach.path.split(".")):
-            held = getattr(held, name)
-        places = places_of(call, reach, held)
+    for ref, own in known.items():
+        places = places_of(call, ref, own, ref in program.uses and program.uses[ref].changes)
         if places is None:
             return None
-        path = ".".join(filter(None, (names[reach.position], reach.path, "grad" * reach.is_grad)))
-        memory.update(dict.fromkeys(places, path))
+        memory.update(dict.fromkeys(places, ref.name(names)))
     return memory
 
 
-def places_of(call: LaunchCall, reach: Reach, held: Any) -> list[Place] | None:
+def places_of(call: LaunchCall, ref: ArrayRef, own: Own, writes: bool) -> list[Place] | None:
     """Where an array is that a launch reaches, with the tables through which it is seen; None if nobody knows."""
-    if isinstance(held, indexedarray) and not reach.is_grad:
-        tables = [Place(*span(t), (), 0, frozenset(), False) for t in held.indices if t is not None]
-        return [Place(*span(held.data), (), 0, frozenset(), reach.writes), *tables]
+    held = ref.of(call.args)
+    if isinstance(held, indexedarray) and not ref.is_grad:
+        tables = [Place(range_of(t), (), 0, frozenset(), False) for t in held.indices if t is not None]
+        return [Place(range_of(held.data), (), 0, frozenset(), writes), *tables]
     if not isinstance(held, array):
         return [] if held is None else None
-    low, high = span(held)
-    if reach.is_grad:
-        if reach.path:
+    addresses = range_of(held)
+    if ref.is_grad:
+        if ref.path:
             return None
-        gradient = _gradient_address(call, reach.position)
-        low, high = (gradient, gradient + high - low) if gradient else (0, 0)
-    own = reach.own if held._tag.apart else frozenset()
-    return [Place(low, high, tuple(held.strides), held._data.itemsize, own, reach.writes)]
+        gradient = _gradient_address(call, ref.position)
+        addresses = MemoryRange(gradient, gradient + addresses.size if gradient else 0)
+    own = own if held._tag.apart else frozenset()
+    return [Place(addresses, tuple(held.strides), held._data.itemsize, own, writes)]
 
 
 def _gradient_address(call: LaunchCall, position: int) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import cached_property, partial
 from typing import Any
 
+from ...emit.program import FormKind
 from ...types.structs import members
 from ..arrays import allocation, saved_contents
 from ..arrays.array import array
@@ -54,7 +55,7 @@ class LaunchStep(Step):
     @property
     def name(self) -> str:
         launcher = self.call.launcher
-        form = "" if launcher.form.kind == "primal" else f" ({launcher.form.kind})"
+        form = "" if launcher.form.kind is FormKind.PRIMAL else f" ({launcher.form.kind.value})"
         return f"{launcher.kernel.key}{form}"
 
     @cached_property

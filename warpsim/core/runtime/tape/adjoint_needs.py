@@ -10,41 +10,35 @@ that there are needs something else, the latter counts too (`Needs.suited`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from ....errors import KernelError, Location
-from ...emit.program import Form, Program
+from ...emit.program import FormKind, Program
 from ...ir.nodes import Call, Function, walk
-from ...passes.analysis.mod_ref import NESTED, ModRef, Path, array_paths, mod_ref, read_after_write, refers
-from ...passes.simplify.handle_params import resolved, with_handle_params
-from ...types.arrays import ArrayType
-from ...types.cotangents import has_cotangent
-from ...types.structs import members
+from ...passes.reverse.extra_params import Before, Returned
+from ...passes.simplify.handle_params import resolved
+from ...types.array_ref import ArrayRef, array_refs, refers
 from ..arrays.array import array
-from ..arrays.indexed import indexedarray
 from ..launches.kernel import Kernel, Settings
-from ..launches.structures import whole_arguments
-
-Same = tuple[tuple[int, int], ...]
+from .kernel_arrays import KernelArrays, Same, arrays_at, arrays_of
 
 
 class User:
     """A recorded kernel that may look at the contents of one of its arrays in reverse."""
 
-    __slots__ = ("needs", "path")
+    __slots__ = ("needs", "ref")
 
-    def __init__(self, needs: Needs, path: Path):
-        self.needs, self.path = needs, path
+    def __init__(self, needs: Needs, ref: ArrayRef):
+        self.needs, self.ref = needs, ref
 
     def needed(self) -> bool:
         """Whether its adjoint really does."""
-        return self.path in self.needs.looked_at
+        return self.ref in self.needs.looked_at
 
     def __str__(self) -> str:
-        plural = "s" if self.path[1] == NESTED else ""
-        return f"array{plural} {self.needs.words(self.path)} of kernel {self.needs.kernel.key!r}"
+        plural, arrays = "s" * self.ref.in_elements, self.needs.arrays
+        return f"array{plural} {arrays.words(self.ref)} of kernel {arrays.kernel.key!r}"
 
 
 class Always:
@@ -60,83 +54,78 @@ class Always:
         return self.what
 
 
-class Own(NamedTuple):
-    """What a kernel needs of arrays that it writes itself."""
+class SavedRef(NamedTuple):
+    """Contents that are registered at a launch: of which array, of its n-th index table, from before the launch.
 
-    before: dict[int, list[str]]
-    """Parameters whose contents from before the launch are needed, with the fields that lead to the arrays."""
-    after: tuple[tuple[Path, User], ...]
-    """Arrays whose contents after the launch are needed."""
-    recording: bool
-    """Whether the launch must note what its atomics return."""
+    Contents from before are those that the launch overwrites, and that the adjoint takes as further parameters.
+    """
+
+    ref: ArrayRef
+    table: int | None = None
+    before: bool = False
+
+
+class LaunchRecord(NamedTuple):
+    """What is noted of a launch with gradients beside the registered contents of arrays.
+
+    saved: what these are, in order. returned: what atomics returned, by the number of the atomic. overlap: names of
+    arrays that overlap so that the launch cannot be reversed.
+    """
+
+    saved: tuple[SavedRef, ...] = ()
+    returned: dict[int, array] = {}  # noqa: RUF012
+    overlap: str = ""
+
+
+class Own(NamedTuple):
+    """What a kernel needs of arrays that it writes itself.
+
+    before: contents from before the launch. after: those from after it. recording: whether the launch must note what
+    its atomics return.
+    """
+
+    before: tuple[ArrayRef, ...] = ()
+    after: tuple[ArrayRef, ...] = ()
+    recording: bool = False
 
 
 class Needs:
-    """The needs of a kernel at fixed argument types.
+    """The needs of the adjoint of a kernel. gradients: names of the arrays that have one; None for all of floats."""
 
-    same: pairs of parameters that are given one array, see `same_arrays`. gradients: names of the arrays that
-    have one; None for all arrays of floats.
-    """
-
-    def __init__(
-        self, kernel: Kernel, types: tuple[Any, ...], settings: Settings, same: Same = (),
-        gradients: frozenset[str] | None = None,
-    ):  # fmt: skip
-        self.kernel, self.types, self.settings, self.same = kernel, types, settings, same
-        self.gradients = gradients
-        program = kernel.program(types, settings)
-        self.handle_params = program.handle_params
-        self.fn = with_handle_params(program.fn, self.handle_params)
-        self.arguments = tuple(p.type for p in self.fn.params)
-        """The types of the kernel's parameters, and those of the structures that it reaches by ids."""
-        self.names = [*kernel.patterns, *(p.hint for p in self.fn.params[len(types) :])]
-        names, paths = self.names, dict(array_paths(self.arguments))
-        self.name = {path: f"{names[path[0]]}.{path[1]}" if path[1] else names[path[0]] for path in paths}
-        self.floats = tuple(path for path, t in paths.items() if has_cotangent(t.dtype))
-        self.held: tuple[Path, ...] = tuple((k, NESTED) for k, t in enumerate(self.arguments) if refers(t))
-        """Parameters that reach arrays through elements of arrays."""
-        self.float_arrays = tuple(k for k, field in self.floats if not field)
-        self.mod_ref: ModRef = mod_ref(self.fn)
-        self.reads: tuple[tuple[Path, User], ...] = ()
-        if has_own_gradients(kernel.lowered(types)):  # their reverse may read what the kernel does not
-            self.mod_ref.read |= self.looked_at
-        self.unify({k: j for j, k in same})
-        overlapping = (self.mod_ref.read | self.mod_ref.extremes) & self.mod_ref.written
-        reads = [path for path in paths if path in self.mod_ref.read and path not in overlapping]
-        reads += [path for path in self.mod_ref.read if path[1] == NESTED]
-        self.reads = tuple((path, User(self, path)) for path in reads)
-        self.written = tuple(sorted(self.mod_ref.written))
-        special = any(path[1] or t.indexed or refers(t) for path, t in paths.items())
-        self.reaches = bool(self.handle_params or resolved(self.fn))
-        """Whether the kernel reaches structures by ids."""
-        self.plain = not (special or same or self.mod_ref.returning or self.reaches)
-        """Whether all arrays are arguments of their own, so that launches can be recorded the short way."""
-        self.plain_reads = tuple((path[0], user) for path, user in self.reads) if self.plain else ()
-        self.plain_writes = tuple(path[0] for path in self.written) if self.plain else ()
-        self.disjoint = tuple((k, n) for k in self.plain_writes for n, _ in paths if n != k)
-        """Pairs of parameters that must not be given one memory: one of the two is written."""
-        self.overlapping = overlapping
-        self.changing = bool(overlapping or self.mod_ref.returning)
-        """Whether the kernel changes what it reads: then the adjoint tells what to keep of it."""
-        self.orders: dict[tuple[Path, Path], bool] = {}
-        self.choices: dict[tuple[bool, ...], frozenset[str]] = {}
+    def __init__(self, arrays: KernelArrays, gradients: frozenset[str] | None = None):
+        self.arrays, self.gradients = arrays, gradients
         self.served: dict[frozenset[str], bool] = {}
         self.enough: set[tuple[bool, ...]] = set()
         """Which arrays of floats had gradients in launches that these needs are enough for."""
+        uses, types = arrays.uses, arrays.arguments
+        self.is_custom = has_own_gradients(arrays.kernel.lowered(arrays.types))
+        """Whether functions have gradients of their own, whose reverse may read what the kernel does not."""
+        self.read = uses.read | (self.looked_at if self.is_custom else frozenset())
+        self.overlapping = (self.read | uses.extremes) & uses.changed
+        """The arrays that are read and written."""
+        self.changing = bool(self.overlapping or uses.returns)
+        """Whether the kernel changes what it reads: then the adjoint tells what to keep of it."""
+        special = any(ref.path or t.indexed or refers(t) for ref, t in array_refs(types).items())
+        is_plain = not (special or arrays.same or uses.returns or arrays.reaches)
+        self.plain = PlainLaunch(arrays) if is_plain else None
 
-    def unify(self, first: dict[int, int]) -> None:
-        """Count what happens to an array under its first name."""
-        for paths in (self.mod_ref.read, self.mod_ref.written, self.mod_ref.extremes):
-            renamed = {(first[k], field) for k, field in paths if k in first}
-            paths -= {path for path in paths if path[0] in first}
-            paths |= renamed
+    @cached_property
+    def read_alone(self) -> tuple[ArrayRef, ...]:
+        """The arrays that are read, and whose contents are those of the launch afterwards."""
+        alone = (ref for ref in self.arrays.name if ref in self.read and ref not in self.overlapping)
+        return (*alone, *(ref for ref in self.arrays.in_elements if ref in self.read))
 
-    def whole(self, args: Sequence[Any]) -> list[Any]:
-        """Arguments, and behind them the structures that they have ids of.
+    # ----- what the adjoint tells -------------------------------------------------------------
 
-        Raises `StructureIdError` for an id that stands for none.
-        """
-        return whole_arguments(args, self.handle_params, self.names) if self.handle_params else list(args)
+    @cached_property
+    def adjoint(self) -> Program | None:
+        """The program of the adjoint, or None when there is none: `backward` will say why."""
+        arrays = self.arrays
+        floats = frozenset(arrays.name[ref] for ref in arrays.floats)
+        try:
+            return arrays.program(arrays.form(FormKind.ADJOINT, floats if self.gradients is None else self.gradients))
+        except KernelError:
+            return None
 
     @cached_property
     def hidden(self) -> Location | None:
@@ -144,36 +133,62 @@ class Needs:
         calls = [] if self.adjoint is None else resolved(self.adjoint.fn)
         return calls[0].location if calls else None
 
-    def form(self, kind: str, gradients: frozenset[str]) -> Form:
-        """A form of the kernel for these arguments."""
-        return Form(kind, gradients, self.same)
+    @cached_property
+    def general(self) -> Needs | None:
+        """Of needs for chosen gradients, those for gradients in all arrays, which forward mode has; None without."""
+        needs = None if self.gradients is None else needs_of_arrays(self.arrays)
+        return None if needs is None or needs.adjoint is None else needs
 
-    def words(self, path: Path) -> str:
-        """An array in messages."""
-        name = self.names[path[0]]
-        return f"in elements of {name!r}" if path[1] == NESTED else repr(self.name[path])
+    @cached_property
+    def looked_at(self) -> frozenset[ArrayRef]:
+        """The arrays whose contents the adjoint reads."""
+        if self.adjoint is None:
+            return frozenset() if self.is_custom else frozenset(self.read_alone)
+        read = frozenset(ref for ref in self.adjoint.uses.read if ref.position < len(self.arrays.arguments))
+        return read if self.general is None else read | self.general.looked_at
 
-    def disorder(self, read: Path, written: Path) -> bool:
-        """Whether a thread may read one array after it wrote the other."""
-        if (read, written) not in self.orders:
-            self.orders[read, written] = read_after_write(self.fn, read, written)
-        return self.orders[read, written]
+    @cached_property
+    def own(self) -> Own:
+        """What must be kept of arrays that the kernel writes itself."""
+        if not self.changing or self.adjoint is None:
+            return Own()
+        extras, first = self.adjoint.extras, len(self.arrays.arguments)
+        own = Own() if self.general is None else self.general.own
+        positions = {first + k: e.position for k, e in enumerate(extras) if isinstance(e, Before)}
+        read = (ref for ref in self.adjoint.uses.read if ref.position in positions)
+        before = {*own.before, *(ref._replace(position=positions[ref.position]) for ref in read)}
+        # Arrays in elements of others hold their contents from before the launch in reverse, see `overlap_error`.
+        after = sorted(ref for ref in self.overlapping & self.looked_at if not ref.in_elements)
+        recording = own.recording or any(isinstance(e, Returned) for e in extras)
+        return Own(tuple(sorted(before)), tuple(after), recording)
 
-    def chosen(self, present: tuple[bool, ...]) -> frozenset[str]:
-        """The names of the arrays of floats that have gradients."""
-        names = self.choices.get(present)
-        if names is None:
-            pairs = zip(self.floats, present, strict=True)
-            names = self.choices[present] = frozenset(self.name[path] for path, has in pairs if has)
-        return names
+    @cached_property
+    def kept(self) -> frozenset[Any]:
+        """What a tape has of a launch for its adjoint."""
+        before = (SavedRef(ref, before=True) for ref in self.own.before)
+        return frozenset([*before, *map(SavedRef, self.looked_at), *(["returned"] if self.own.recording else [])])
+
+    @cached_property
+    def before(self) -> tuple[tuple[SavedRef, User | Always], ...]:
+        """What is registered before a launch, with its users."""
+        old = ((ref, f"array {self.arrays.words(ref)} of kernel {self.arrays.kernel.key!r}") for ref in self.own.before)
+        users = ((SavedRef(ref), User(self, ref)) for ref in self.read_alone)
+        return (*users, *((SavedRef(ref, before=True), Always(words)) for ref, words in old))
+
+    @cached_property
+    def after(self) -> tuple[tuple[SavedRef, User], ...]:
+        """What is registered after it: of arrays that the kernel writes."""
+        return tuple((SavedRef(ref), User(self, ref)) for ref in self.own.after)
+
+    # ----- other gradients --------------------------------------------------------------------
 
     def suited(self, present: tuple[bool, ...]) -> Needs:
         """These needs, or those for the gradients there are, where the adjoint for these needs something else."""
         if not self.changing or present in self.enough:
             return self
-        names = self.chosen(present)
+        names = self.arrays.chosen(present)
         if not self.serves(names):
-            return needs_of(self.kernel, self.types, self.settings, self.same, names)
+            return needs_of_arrays(self.arrays, names)
         self.enough.add(present)
         return self
 
@@ -183,74 +198,37 @@ class Needs:
             return True
         fits = self.served.get(names)
         if fits is None:
-            other = needs_of(self.kernel, self.types, self.settings, self.same, names)
+            other = needs_of_arrays(self.arrays, names)
             fits = self.gradients is None if other.adjoint is None else other.kept <= self.kept
             self.served[names] = fits = fits and self.adjoint is not None
         return fits
 
-    @cached_property
-    def kept(self) -> frozenset[Any]:
-        """What a tape has of a launch for its adjoint."""
-        before = {("before", k, field) for k, fields in self.own.before.items() for field in fields}
-        after = {("after", *path) for path in self.looked_at}
-        return frozenset(before | after | ({"recorded"} if self.own.recording else set()))
 
-    @cached_property
-    def adjoint(self) -> Program | None:
-        """The program of the adjoint, or None when there is none: `backward` will say why."""
-        floats = frozenset(self.name[path] for path in self.floats)
-        form = self.form("adjoint", floats if self.gradients is None else self.gradients)
-        try:
-            return self.kernel.program(self.types, self.settings, False, form)
-        except KernelError:
-            return None
+Registered = tuple[list[tuple[int, Any]], list[tuple[int, Any]], LaunchRecord]
 
-    @cached_property
-    def general(self) -> Needs | None:
-        """Of needs for chosen gradients, those for gradients in all arrays, which forward mode has; None without."""
-        if self.gradients is None:
-            return None
-        needs = needs_of(self.kernel, self.types, self.settings, self.same)
-        return None if needs.adjoint is None else needs
 
-    @cached_property
-    def looked_at(self) -> frozenset[Path]:
-        """The arrays whose contents the adjoint reads."""
-        if self.adjoint is None:
-            return frozenset(path for path, _ in self.reads)
-        read = frozenset(path for path in mod_ref(self.adjoint.fn).read if path[0] < len(self.arguments))
-        return read if self.general is None else read | self.general.looked_at
+class PlainLaunch:
+    """Launches whose arrays are all arguments of their own: what recording looks at, by position.
 
-    @cached_property
-    def plain_before(self) -> tuple[tuple[int, User | Always], ...]:
-        """Positions whose contents from before the launch are needed, with their users: those only read come first."""
-        return (*self.plain_reads, *((k, self.user_before(k)) for k in self.own.before))
+    floats: the arrays of floats. writes: those that are written. disjoint: pairs that must not be given one memory, as
+    one of the two is written.
+    """
 
-    @cached_property
-    def plain_after(self) -> tuple[tuple[int, User], ...]:
-        """Positions that the kernel writes whose contents from after the launch are needed, with their users."""
-        return tuple((path[0], user) for path, user in self.own.after)
+    __slots__ = ("disjoint", "floats", "known", "writes")
 
-    def user_before(self, k: int, field: str = "") -> Always:
-        return Always(f"array {self.name[k, field]!r} of kernel {self.kernel.key!r}")
+    def __init__(self, arrays: KernelArrays):
+        self.known: Registered | None = None
+        """What `registered` told, when it was asked."""
+        self.floats = tuple(ref.position for ref in arrays.floats)
+        self.writes = tuple(ref.position for ref in arrays.written)
+        self.disjoint = tuple((k, ref.position) for k in self.writes for ref in arrays.name if ref.position != k)
 
-    @cached_property
-    def own(self) -> Own:
-        """What must be kept of arrays that the kernel writes itself."""
-        if not self.changing or self.adjoint is None:
-            return Own({}, (), False)
-        extras, first = self.adjoint.extras, len(self.arguments)
-        read = sorted(mod_ref(self.adjoint.fn).read)
-        before = {} if self.general is None else dict(self.general.own.before)
-        for k, e in enumerate(extras):
-            if e.kind == "before":
-                fields = [field for n, field in read if n == first + k]
-                before[e.position] = sorted({*before.get(e.position, ()), *fields})
-        recording = any(e.kind == "recorded" for e in extras)
-        # Arrays in elements of others hold their contents from before the launch in reverse, see `overlap_error`.
-        changed = [path for path in self.overlapping if path in self.looked_at and path[1] != NESTED]
-        after = tuple((path, User(self, path)) for path in changed)
-        return Own(before, after, recording or (self.general is not None and self.general.own.recording))
+    def registered(self, needs: Needs) -> Registered:
+        """What is registered before a launch and after it, with users, and what is noted of that."""
+        before, after = needs.before, needs.after
+        first, then = ([(saved.ref.position, user) for saved, user in pairs] for pairs in (before, after))
+        known = self.known = first, then, LaunchRecord(tuple(saved for saved, _ in (*before, *after)))
+        return known
 
 
 def has_own_gradients(fn: Function) -> bool:
@@ -259,69 +237,22 @@ def has_own_gradients(fn: Function) -> bool:
     return any(f.is_custom or has_own_gradients(f) for f in calls)
 
 
-def needs_of(
-    kernel: Kernel, types: tuple[Any, ...], settings: Settings, same: Same = (), gradients: frozenset[str] | None = None
-) -> Needs:
+def needs_of(kernel: Kernel, types: tuple[Any, ...], settings: Settings, same: Same = ()) -> Needs:
     """The needs of a kernel at these types, made once."""
-    key = (types, settings.max_unroll, same, gradients)
-    known: dict[Any, Needs] = kernel.needs
-    if key not in known:
-        known[key] = Needs(kernel, types, settings, same, gradients)
-    return known[key]
+    return needs_of_arrays(arrays_of(kernel, types, settings, same))
 
 
-def same_arrays(needs: Needs, args: Any) -> Same:
-    """Pairs of array parameters of one type, of which the kernel writes one, that are given the same elements."""
-    positions: dict[tuple[Any, ...], int] = {}
-    pairs = []
-    for k, t in enumerate(needs.types):
-        a = args[k]
-        if not isinstance(t, ArrayType) or t.indexed or not a.size:
-            continue
-        first = positions.setdefault((a._address, a.shape, a.strides, t), k)
-        if first != k:
-            pairs.append((first, k))
-    written = {k for k, field in needs.written if not field}
-    met = {first for first, k in pairs if first in written or k in written}
-    return tuple(pair for pair in pairs if pair[0] in met)
-
-
-# ----- arrays in arguments ----------------------------------------------------------------------
-
-
-def arrays_at(args: Any, path: Path, tables: bool = True) -> list[tuple[int | None, array]]:
-    """The arrays that a path leads to, with the number of the index table or None; none for a missing one."""
-    k, field = path
-    value = args[k]
-    if field == NESTED:
-        return [(None, a._array) for a in held_by(value)]
-    for name in field.split(".") if field else ():
-        value = getattr(value, name)
-    if value is None:
-        return []
-    reached: list[tuple[int | None, array]] = [(None, value._array)]
-    if tables and isinstance(value, indexedarray):
-        reached += [(n, table) for n, table in enumerate(value.indices) if table is not None]
-    return reached
-
-
-def held_by(value: Any) -> Iterator[Any]:
-    """The arrays in elements of an array, or of the arrays of a struct, and those in elements of these."""
-    for _, a in members(value):
-        held = getattr(a, "_held", None)
-        for inner in () if held is None else held.arrays():
-            yield inner
-            yield from held_by(inner)
-
-
-def has_gradients(needs: Needs, args: Any) -> bool:
-    """Whether some argument has a gradient."""
-    paths = (*needs.floats, *needs.held)
-    return any(a._memory.has_gradient for path in paths for _, a in arrays_at(args, path, tables=False))
+def needs_of_arrays(arrays: KernelArrays, gradients: frozenset[str] | None = None) -> Needs:
+    """The needs for these arrays and gradients, made once."""
+    needs: Needs | None = arrays.needs.get(gradients)
+    if needs is None:
+        needs = arrays.needs[gradients] = Needs(arrays, gradients)
+    return needs
 
 
 def have_gradients(needs: Needs, args: Any) -> tuple[bool, ...]:
     """Which of the arrays of floats among arguments have gradients now."""
-    if needs.plain:
-        return tuple([args[k]._grad is not None for k in needs.float_arrays])
-    return tuple(any(a._array._gradient is not None for _, a in arrays_at(args, p, tables=False)) for p in needs.floats)
+    if needs.plain is not None:
+        return tuple([args[k]._grad is not None for k in needs.plain.floats])
+    floats = needs.arrays.floats
+    return tuple(any(a._array._gradient is not None for _, a in arrays_at(args, ref, tables=False)) for ref in floats)

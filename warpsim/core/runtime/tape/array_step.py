@@ -20,7 +20,7 @@ from ..arrays.mirrors import Mirror
 from ..arrays.saved_contents import Read
 from ..steps.operation import ArrayOperation, Contents, Operation, Transpose
 from .adjoint_needs import Always
-from .entry import ArrayUse, MovedEntry, TapeEntry, gradient_in
+from .entry import MovedEntry, TapeEntry, UsedArray, gradient_in
 
 
 class StepEntry(TapeEntry):
@@ -34,11 +34,11 @@ class StepEntry(TapeEntry):
         user = Always(f"an argument of {self.title}") if self.kept else Never()
         self.reads = [read_of(a, user, session, place) for a in self.operands]
 
-    def uses(self) -> Iterator[ArrayUse]:
+    def uses(self) -> Iterator[UsedArray]:
         for k, a in enumerate(self.operands):
-            yield ArrayUse(str(k), a._array, reads=True, depends=True)
+            yield UsedArray(str(k), a._array, reads=True, depends=True)
         for k, a in enumerate(self.results):
-            yield ArrayUse(str(k), a, writes=True)
+            yield UsedArray(str(k), a, writes=True)
 
     def contents(self) -> Contents:
         """What the operands held, where derivatives look at it."""

@@ -14,48 +14,49 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....errors import TapeOverwriteError
-from ...emit.program import Form
+from ...emit.program import Form, FormKind
 from ...ir.nodes import Function
-from ...passes.analysis.mod_ref import NESTED, Path
 from ...passes.reverse.marking import is_opaque
 from ...types import structs
+from ...types.array_ref import ArrayRef, Fields
 from ...types.cotangents import has_cotangent
 from ...types.scalars import holds_floats
-from ..arrays.allocation import Allocation, span
+from ..arrays.allocation import Allocation
 from ..arrays.array import array
 from ..arrays.call_site import CallSite
 from ..arrays.host_memory import allocate_like
 from ..arrays.indexed import indexedarray
 from ..arrays.mirrors import Mirror
 from ..devices.capture import current_graph
+from ..devices.memory_range import range_of
 from ..launches.for_device import prepare
 from ..launches.launcher import LaunchCall
 from ..steps.host_call import HostCall, recorded
 from ..steps.step import Step
-from .adjoint_needs import Needs
-from .entry import ArrayUse, MovedEntry, TapeEntry, gradient_in
+from .entry import MovedEntry, TapeEntry, UsedArray, gradient_in
+from .kernel_arrays import KernelArrays
 from .stand_ins import stand_in
 
-MARKING = Form("marking")
-Wrote = Sequence[tuple[Path, array]]
+MARKING = Form(FormKind.MARKING)
+Wrote = Sequence[tuple[ArrayRef, array]]
 
 
 class ConstantWrite(TapeEntry):
-    """What a launch that counts as constant stored. marks: by path, the array and the marks in it."""
+    """What a launch that counts as constant stored. marks: by place, the array and the marks in it."""
 
-    def __init__(self, needs: Needs, marks: dict[Path, tuple[array, array]], place: CallSite):
+    def __init__(self, arrays: KernelArrays, marks: dict[ArrayRef, tuple[array, array]], place: CallSite):
         self.marks, self.place = marks, place
-        self.name, self.parameters = needs.kernel.key, needs.name
+        self.name, self.parameters = arrays.kernel.key, arrays.name
         self.title = f"kernel {self.name!r}"
-        self.known: dict[Path, list[Marked]] = {}
+        self.known: dict[ArrayRef, list[Marked]] = {}
 
     def compress(self) -> None:
         """Keep of the marks what they say, now that the launch has run."""
         self.known = {path: [marked(part) for part in parts(m._data)] for path, (_, m) in self.marks.items()}
         self.marks = {path: (a, a) for path, (a, _) in self.marks.items()}
 
-    def uses(self) -> Iterator[ArrayUse]:
-        return (ArrayUse(self.parameters[path], a, writes=True) for path, (a, _) in self.marks.items())
+    def uses(self) -> Iterator[UsedArray]:
+        return (UsedArray(self.parameters[path], a, writes=True) for path, (a, _) in self.marks.items())
 
     @property
     def step(self) -> Step | None:  # type: ignore[override]
@@ -77,7 +78,7 @@ class ConstantWrite(TapeEntry):
                 if updated is not None and part[updated].any():
                     raise self.refusal(path)
 
-    def refusal(self, path: Path) -> TapeOverwriteError:
+    def refusal(self, path: ArrayRef) -> TapeOverwriteError:
         return TapeOverwriteError(
             f"a gradient arrives at elements of array {self.parameters[path]!r} that {self.title} updated in a launch "
             f"whose results count as constant\nfound: the launch at {self.place}, with record_tape=False or of a "
@@ -101,7 +102,7 @@ class ConstantLaunch(NamedTuple):
 
     call: LaunchCall
     entries: list[tuple[Any, ConstantWrite]]
-    marks: dict[Path, array]
+    marks: dict[ArrayRef, array]
 
     def record(self) -> None:
         """Let the tapes know what was stored, now that the launch has run."""
@@ -131,7 +132,7 @@ def parts(memory: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def constant_launch(
-    call: LaunchCall, needs: Needs, args: list[Any], wrote: Wrote, tapes: Sequence[Any], place: CallSite
+    call: LaunchCall, arrays: KernelArrays, args: list[Any], wrote: Wrote, tapes: Sequence[Any], place: CallSite
 ) -> ConstantLaunch | None:
     """A launch whose results count as constant, ready to run; None where it writes nothing that a gradient passes.
 
@@ -144,16 +145,16 @@ def constant_launch(
     for tape, used in known:  # even if this overwrites what the tape reads, which is all it knows of it
         for a in used.values():
             a._memory.join((tape.session,))
-    if not can_be_marked(call, needs, args, wrote):
-        words = f"launch of kernel {needs.kernel.key!r} at {place}"
+    if not can_be_marked(call, arrays, args, wrote):
+        words = f"launch of kernel {arrays.kernel.key!r} at {place}"
         for tape, used in known:
             for a in used.values():
-                tape.session.note_unseen(a._memory, span(a), words, len(tape.log) + call.record)
+                tape.session.note_unseen(a._memory, range_of(a), words, len(tape.log) + call.record)
         return None
     marks = {path: (a, marks_for(a)) for path, a in graded}
     plain = {path: m for path, (_, m) in marks.items()}
     recorded(partial(reset, [*plain.values()]))
-    entries = [(tape, ConstantWrite(needs, {path: marks[path] for path in used}, place)) for tape, used in known]
+    entries = [(tape, ConstantWrite(arrays, {path: marks[path] for path in used}, place)) for tape, used in known]
     marked_args = [marked_argument(value, k, marks) for k, value in enumerate(args)]
     launcher = call.launcher
     ready = prepare(launcher.kernel, call.dim, marked_args, launcher.device, MARKING, call.deterministic)
@@ -172,11 +173,11 @@ def is_used(memory: Allocation, tape: Any) -> bool:
     return tape.session in memory.users or any(r.session is tape.session for r in memory.reads)
 
 
-def can_be_marked(call: LaunchCall, needs: Needs, args: list[Any], wrote: Wrote) -> bool:
+def can_be_marked(call: LaunchCall, arrays: KernelArrays, args: list[Any], wrote: Wrote) -> bool:
     """Whether the marking form sees every write of a launch to memory that has gradients."""
-    if not call.launcher.device.shares_host_memory or has_opaque_writes(needs.fn):
+    if not call.launcher.device.shares_host_memory or has_opaque_writes(arrays.fn):
         return False
-    if any(map(structs.is_in_pieces, needs.arguments)) or any(path[1] == NESTED for path in needs.written):
+    if any(map(structs.is_in_pieces, arrays.arguments)) or any(ref.in_elements for ref in arrays.written):
         return False
     graded = [a for _, a in wrote if a._memory.has_gradient]
     return all(a._gradient is not None and a._tag.apart for a in graded)
@@ -193,17 +194,17 @@ def marks_for(a: array) -> array:
     return array._wrap(allocate_like(a._gradient._data), a.dtype, a.device)
 
 
-def marked_argument(value: Any, k: int, marks: Mapping[Path, tuple[array, array]], field: str = "") -> Any:
+def marked_argument(value: Any, k: int, marks: Mapping[ArrayRef, tuple[array, array]], path: Fields = ()) -> Any:
     """An argument with marks in the place of gradients."""
     if isinstance(value, structs.Struct):
         copied = object.__new__(type(value))
         for name in type(value).fields:
-            inner = marked_argument(getattr(value, name), k, marks, f"{field}.{name}" if field else name)
+            inner = marked_argument(getattr(value, name), k, marks, (*path, name))
             object.__setattr__(copied, name, inner)
         return copied
     if isinstance(value, indexedarray):
-        return indexedarray(marked_array(value.data, marks.get((k, field))), value.indices)
-    return marked_array(value, marks.get((k, field))) if isinstance(value, array) else value
+        return indexedarray(marked_array(value.data, marks.get(ArrayRef(k, path))), value.indices)
+    return marked_array(value, marks.get(ArrayRef(k, path))) if isinstance(value, array) else value
 
 
 def marked_array(a: array, known: tuple[array, array] | None) -> array:

@@ -11,11 +11,12 @@ from collections.abc import Callable, Sequence
 
 from ...types.arrays import type_name
 from ...types.cotangents import has_cotangent
-from ..arrays.array import array, overlap
+from ..arrays.array import array
+from ..devices.memory_range import overlap
 from .entries import WriteEntry
-from .entry import ArrayUse, TapeEntry
+from .entry import TapeEntry, UsedArray
 
-Used = tuple[TapeEntry, ArrayUse]
+Used = tuple[TapeEntry, UsedArray]
 
 
 def is_constant(entry: WriteEntry) -> bool:
@@ -89,7 +90,7 @@ def parameters(used: Sequence[Used]) -> dict[array, str]:
     return refused
 
 
-def refusal(first: WriteEntry, again: WriteEntry, reader: TapeEntry, use: ArrayUse) -> str:
+def refusal(first: WriteEntry, again: WriteEntry, reader: TapeEntry, use: UsedArray) -> str:
     a = again.dest._array
     return (
         f"the gradient of an array of {type_name(a.dtype)}, shape {a.shape}, that was set twice inside the tape\n"

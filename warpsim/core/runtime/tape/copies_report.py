@@ -51,6 +51,6 @@ def report(session: Session) -> SnapshotReport:
     snapshots = []
     for read in session.copies:
         assert read.copy is not None
-        writer, size = read.writer, read.high - read.low
+        writer, size = read.writer, read.addresses.size
         snapshots.append(Snapshot(read.name, str(read.place), writer.what, str(writer.place), size))
     return SnapshotReport(tuple(snapshots))

@@ -13,10 +13,11 @@ from ..arrays.call_site import CallSite
 from ..arrays.indexed import indexedarray
 from ..arrays.mirrors import Mirror
 from ..arrays.saved_contents import Read
+from ..devices.memory_range import bounds, range_of
 from ..steps.host_call import HostCall
 from ..steps.move import Move, Piece, add_to
 from ..steps.step import Step
-from .entry import ArrayUse, MovedEntry, TapeEntry, gradient_in
+from .entry import MovedEntry, TapeEntry, UsedArray, gradient_in
 from .host_gradients import frozen_picks, last_writes, narrowed
 from .stand_ins import Restored
 
@@ -35,10 +36,10 @@ class WriteEntry(TapeEntry):
         self.picks = frozen_picks(dest) if isinstance(dest, indexedarray) else None
         self.source_picks = frozen_picks(source) if isinstance(source, indexedarray) else None
 
-    def uses(self) -> Iterator[ArrayUse]:
+    def uses(self) -> Iterator[UsedArray]:
         if self.source is not None:
-            yield ArrayUse("source", self.source._array, reads=True, depends=True)
-        yield ArrayUse("dest", self.dest._array, writes=True)
+            yield UsedArray("source", self.source._array, reads=True, depends=True)
+        yield UsedArray("dest", self.dest._array, writes=True)
 
     def written(self) -> Iterator[array]:
         return iter(() if self.is_given else (self.dest._array,))
@@ -60,7 +61,7 @@ class WriteEntry(TapeEntry):
         clear = Piece(part, np.zeros((), part.dtype))
         if source is None:
             return [clear]
-        if source._data.size != part.size or np.may_share_memory(source._data, part):
+        if source._data.size != part.size or range_of(source).meets(bounds(part)):
             return None
         return [Piece(source._data, part, adds=True), clear]
 
@@ -125,8 +126,8 @@ class AnnouncedWrite(TapeEntry):
         self.array, self.place = a, place
         self.name = self.title = name
 
-    def uses(self) -> Iterator[ArrayUse]:
-        yield ArrayUse("dest", self.array, writes=True)
+    def uses(self) -> Iterator[UsedArray]:
+        yield UsedArray("dest", self.array, writes=True)
 
 
 class FunctionEntry(TapeEntry):
@@ -140,8 +141,8 @@ class FunctionEntry(TapeEntry):
         self.backward, self.operands, self.reads, self.place = backward, operands, reads, place
         self.name = getattr(backward, "__name__", type(backward).__name__)
 
-    def uses(self) -> Iterator[ArrayUse]:
-        return (ArrayUse(str(k), a._array, depends=True) for k, a in enumerate(self.operands))
+    def uses(self) -> Iterator[UsedArray]:
+        return (UsedArray(str(k), a._array, depends=True) for k, a in enumerate(self.operands))
 
     @property
     def step(self) -> Step | None:  # type: ignore[override]

@@ -1,4 +1,4 @@
-"""`TapeEntry`: the interface of everything that a tape records, and `ArrayUse`, how an entry uses an array.
+"""`TapeEntry`: the interface of everything that a tape records, and `UsedArray`, how an entry uses an array.
 
 A kind of entry is a subclass. What runs a tape in reverse or forward, draws it, reports on it or watches it asks
 entries through this interface and tells no kinds apart.
@@ -19,7 +19,7 @@ from ..devices.device import Device
 from ..steps.step import Step
 
 
-class ArrayUse(NamedTuple):
+class UsedArray(NamedTuple):
     """Mod/ref of one array in an operation. name: the parameter, in pictures and messages.
 
     reads: results follow from its contents. writes: it gets other contents. depends: the operation does otherwise
@@ -60,10 +60,10 @@ class TapeEntry(ABC):
     step: Step | None = None
 
     @abstractmethod
-    def uses(self) -> Iterator[ArrayUse]:
+    def uses(self) -> Iterator[UsedArray]:
         """The arrays that it reads, writes, or was given; one that it reads and writes once."""
 
-    def words(self, use: ArrayUse) -> str:
+    def words(self, use: UsedArray) -> str:
         """One of its uses in a message, before the place."""
         return f"{self.title}, called at"
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from types import CodeType
 from typing import Any, NamedTuple
 
-from ...passes.analysis.mod_ref import Path
+from ...types.array_ref import ArrayRef
 from ...types.cotangents import has_cotangent
 from ..arrays.array import array
 from ..arrays.call_site import CallSite
@@ -16,30 +16,16 @@ from ..arrays.saved_contents import Read
 from ..devices.device import Device
 from ..steps.step import Step
 from .adjoint_launch import reverse_step
-from .adjoint_needs import Needs, arrays_at
-from .entry import ArrayUse, MovedEntry, TapeEntry
+from .adjoint_needs import LaunchRecord, Needs
+from .entry import MovedEntry, TapeEntry, UsedArray
+from .kernel_arrays import arrays_at
 from .tangent_launch import MovedLaunch, gradient_names
-
-
-class LaunchSnapshot:
-    """Records of a launch beyond its array arguments: arrays in structs, index tables, contents from before it."""
-
-    def __init__(self) -> None:
-        self.reads: list[tuple[Path, int | None, array, Read]] = []
-        """Path of the array; which index table of an indexedarray, or None; the array; its contents."""
-        self.before: dict[int, list[tuple[str, int | None, array, Read]]] = {}
-        """Contents from before the launch, by parameter: field of a struct, index table, array, contents."""
-        self.recorded: dict[int, array] = {}
-        """What atomics returned, by the number of the atomic."""
-        self.overlap_error = ""
-        """Names of arrays that overlap so that the launch cannot be reversed."""
 
 
 class Launched(NamedTuple):
     """What is noted of every launch: a tuple, as its making is a part of the cost of launches on tapes.
 
-    reads: of `needs.plain_before`, then of `needs.plain_after`; None when nothing had a gradient. snapshot: None for
-    launches whose arrays are all arguments of their own.
+    reads: the registered contents that `record` names; None when nothing had a gradient.
     """
 
     needs: Needs
@@ -48,10 +34,10 @@ class Launched(NamedTuple):
     args: tuple[Any, ...]
     input_count: int
     deterministic: bool
-    reads: list[Read] | None
+    reads: Sequence[Read] | None
     code: CodeType | None
     offset: int
-    snapshot: LaunchSnapshot | None
+    record: LaunchRecord
 
 
 class LaunchEntry(Launched, TapeEntry):
@@ -72,7 +58,7 @@ class LaunchEntry(Launched, TapeEntry):
 
     @property
     def kernel(self) -> Any:
-        return self.needs.kernel
+        return self.needs.arrays.kernel
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -92,7 +78,7 @@ class LaunchEntry(Launched, TapeEntry):
 
     @property
     def outputs(self) -> list[Any]:
-        return list(self.args[self.input_count : len(self.needs.types)])
+        return list(self.args[self.input_count : len(self.needs.arrays.types)])
 
     @property
     def place(self) -> CallSite:  # type: ignore[override]
@@ -105,28 +91,30 @@ class LaunchEntry(Launched, TapeEntry):
 
     # ----- arrays -----------------------------------------------------------------------------
 
-    def uses(self) -> Iterator[ArrayUse]:
-        for path, name, reads, writes, depends, direct in parameter_uses(self.needs):
-            for table, a in arrays_at(self.args, path):
+    def uses(self) -> Iterator[UsedArray]:
+        for ref, name, *facts in parameter_uses(self.needs):
+            for table, a in arrays_at(self.args, ref):
                 if table is None:
-                    yield ArrayUse(name, a, reads, writes, depends, direct)
+                    yield UsedArray(name, a, *facts)
                 else:
-                    yield ArrayUse(name, a, reads=True, depends=True, direct=False)
+                    yield UsedArray(name, a, reads=True, depends=True, direct=False)
 
-    def words(self, use: ArrayUse) -> str:
+    def words(self, use: UsedArray) -> str:
         return f"argument {use.name!r} of {self.title}, launched at"
 
     def written(self) -> Iterator[array]:
-        if self.needs.plain:
-            return (self.args[k] for k in self.needs.plain_writes)
-        return (a for path in self.needs.written for _, a in arrays_at(self.args, path, tables=False))
+        plain = self.needs.plain
+        if plain is not None:
+            return (self.args[k] for k in plain.writes)
+        return (a for ref in self.needs.arrays.written for _, a in arrays_at(self.args, ref, tables=False))
 
     def arrays(self) -> Iterator[array]:
         """The arrays of floats among the arguments, and in elements of arguments."""
-        if self.needs.plain:
-            return (self.args[k] for k in self.needs.float_arrays)
-        paths = (*self.needs.floats, *self.needs.held)
-        reached = (a for path in paths for _, a in arrays_at(self.args, path, tables=False))
+        plain = self.needs.plain
+        if plain is not None:
+            return (self.args[k] for k in plain.floats)
+        refs = (*self.needs.arrays.floats, *self.needs.arrays.in_elements)
+        reached = (a for ref in refs for _, a in arrays_at(self.args, ref, tables=False))
         return (a for a in reached if has_cotangent(a.dtype))
 
     # ----- reverse ----------------------------------------------------------------------------
@@ -160,12 +148,11 @@ class LaunchEntry(Launched, TapeEntry):
 
 
 @lru_cache(maxsize=1024)
-def parameter_uses(needs: Needs) -> tuple[tuple[Path, str, bool, bool, bool, bool], ...]:
-    """The arrays that a kernel is given or reaches: path, and the fields of their `ArrayUse`."""
-    mod_ref = needs.mod_ref
-    depends = mod_ref.read | mod_ref.extremes | (mod_ref.written if mod_ref.returning else set())
-    paths = [*needs.name, *sorted((depends | mod_ref.written) - set(needs.name))]
+def parameter_uses(needs: Needs) -> tuple[tuple[ArrayRef, str, bool, bool, bool, bool], ...]:
+    """The arrays that a kernel is given or reaches, and the fields of `UsedArray` for each but the array."""
+    name, uses, changed = needs.arrays.name, needs.arrays.uses, needs.arrays.uses.changed
+    depends = needs.read | uses.extremes | (changed if uses.returns else set())
+    refs = [*name, *sorted((depends | changed) - set(name))]
     return tuple(
-        (p, needs.name.get(p, "?"), p in mod_ref.read, p in mod_ref.written, p in depends, p in needs.name)
-        for p in paths
+        (ref, name.get(ref, "?"), ref in needs.read, ref in changed, ref in depends, ref in name) for ref in refs
     )

@@ -9,28 +9,35 @@ atomics whose results are used, and several tapes at once take the general one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
-from ...emit.program import Form
-from ...passes.analysis.mod_ref import NESTED, Path
+from ...emit.program import Form, FormKind
+from ...passes.analysis.array_uses import read_after_write
+from ...types.array_ref import ArrayRef
 from ...types.structs import frozen
 from ..arrays import saved_contents
-from ..arrays.allocation import meets, span
 from ..arrays.array import array
 from ..arrays.call_site import CallSite, user_frame
 from ..arrays.in_pieces import give_gradients
 from ..arrays.saved_contents import Writer
 from ..devices.device import Device
+from ..devices.memory_range import range_of, share_elements
 from ..launches.for_device import prepare
 from ..launches.launcher import LaunchCall, Launcher
-from .adjoint_needs import Always, Needs, arrays_at, has_gradients, have_gradients, needs_of, same_arrays
+from .adjoint_needs import Always, LaunchRecord, Needs, PlainLaunch, SavedRef, have_gradients, needs_of
 from .constant_writes import constant_launch
-from .launch_entry import LaunchEntry, LaunchSnapshot
+from .kernel_arrays import KernelArrays, arrays_at, has_gradients, same_arrays
+from .launch_entry import LaunchEntry
 
 Run = Callable[[LaunchCall, Mapping[Any, Any]], None]
 """Runs a launch; takes the arrays in which it notes what atomics return, by number, or what it stores, by path."""
 
+Saved = tuple[SavedRef, array, Any]
+"""Registered contents: what they are, of which array, and their `Read`."""
+
+NOTHING = LaunchRecord()
 new_entry = tuple.__new__  # at half the cost of a call of the class
 
 
@@ -59,54 +66,56 @@ def run_plain(
     two frames up.
     """
     needs = launcher.needs or needs_for(launcher)
-    tapes = saved_contents.active()
-    if not needs.plain or len(tapes) > 1 or (tapes and (launcher.is_constant or not record)):
+    plain, tapes = needs.plain, saved_contents.active()
+    if plain is None or len(tapes) > 1 or (tapes and (launcher.is_constant or not record)):
         return False
     # What a kernel needs of arrays that it reads and writes is another thing when they have two names.
-    if needs.overlapping and tapes and is_entangled(needs, args):
+    if needs.overlapping and tapes and is_entangled(plain, args):
         return False
     frame = user_frame(2)
-    reads = known = watched = None
+    reads = known = watched = after = None
+    noted = NOTHING
     if tapes:
         known = tapes[0].session
-        for k in needs.float_arrays:
+        for k in plain.floats:
             if args[k]._memory.has_gradient:
                 if needs.overlapping:
                     present = have_gradients(needs, args)
                     if present not in needs.enough and needs.suited(present) is not needs:
                         return False
-                reads = plain_reads(needs.plain_before, args, tapes[0].session, frame)
+                before, after, noted = plain.known or plain.registered(needs)
+                reads = plain_reads(before, args, tapes[0].session, frame)
                 break
-    for k in needs.plain_writes:
+    for k in plain.writes:
         memory = args[k]._memory
         if memory.reads:
-            if tapes and is_entangled(needs, args):
+            if tapes and is_entangled(plain, args):
                 return False
-            writer = Writer(f"launch of kernel {needs.kernel.key!r}", CallSite(frame.f_code, frame.f_lasti))
+            writer = Writer(f"launch of kernel {needs.arrays.kernel.key!r}", CallSite(frame.f_code, frame.f_lasti))
             memory.overwrite(args[k], args[k]._data, tapes, writer)
         if memory.known is not known and not memory.take(known):
-            writer = Writer(f"launch of kernel {needs.kernel.key!r}", CallSite(frame.f_code, frame.f_lasti))
-            if memory.meet((known,) if tapes else (), span(args[k]), writer):
+            writer = Writer(f"launch of kernel {needs.arrays.kernel.key!r}", CallSite(frame.f_code, frame.f_lasti))
+            if memory.meet((known,) if tapes else (), range_of(args[k]), writer):
                 watched = [*(watched or ()), args[k]]
     if total <= launcher.serial_limit and not launcher.reports:
         launcher.function(block, 0, total, 0)
     else:
         launcher.execute(LaunchCall(launcher, dim, total, block, args, input_count, record, deterministic))
-    if reads is not None and needs.plain_after:
-        reads += plain_reads(needs.plain_after, args, tapes[0].session, frame)
+    if reads is not None and after:
+        reads += plain_reads(after, args, tapes[0].session, frame)
     if watched is not None:
         for a in watched:
             a._memory.read(a, tapes[0].session, CallSite(frame.f_code, frame.f_lasti))
     if tapes:
         tapes[0].log.append(new_entry(LaunchEntry, (
-            needs, launcher, dim, (*args,), input_count, deterministic, reads, frame.f_code, frame.f_lasti, None
+            needs, launcher, dim, (*args,), input_count, deterministic, reads, frame.f_code, frame.f_lasti, noted
         )))  # fmt: skip
     return True
 
 
-def is_entangled(needs: Needs, args: Any) -> bool:
+def is_entangled(plain: PlainLaunch, args: Any) -> bool:
     """Whether the kernel writes memory that it was given under another name too."""
-    for k, n in needs.disjoint:
+    for k, n in plain.disjoint:
         if args[k]._memory is args[n]._memory:
             return True
     return False
@@ -134,42 +143,49 @@ def run_now(call: LaunchCall, noted: Mapping[Any, Any]) -> None:
 def run_generally(call: LaunchCall, place: CallSite, run: Run = run_now) -> None:
     """Run a launch of any kind, and tell tapes."""
     needs, launcher, tapes = needs_for(call.launcher), call.launcher, saved_contents.active()
-    args = needs.whole(call.args)
+    arrays = needs.arrays
+    args = arrays.whole(call.args)
     recorders = tapes if call.record else ()
     sessions = tuple([tape.session for tape in tapes])
     known = sessions[0] if len(sessions) == 1 else None
     if recorders:
         give_gradients(args)
-    if recorders and (same := same_arrays(needs, args)):
-        needs = needs_of(needs.kernel, needs.types, needs.settings, same)
-    differentiable = bool(recorders) and has_gradients(needs, args)
+    if recorders and (same := same_arrays(arrays, args)):
+        needs = needs_of(arrays.kernel, arrays.types, arrays.settings, same)
+        arrays = needs.arrays
+    differentiable = bool(recorders) and has_gradients(arrays, args)
     if differentiable:
         needs = needs.suited(have_gradients(needs, args))
-    notes = {tape: before_launch(needs, args, tape.session, place) for tape in recorders} if differentiable else {}
-    writer = Writer(f"launch of kernel {needs.kernel.key!r}", place)
-    wrote = [(path, a) for path in needs.written for _, a in arrays_at(args, path, tables=False)]
+    notes = {t: registered(needs.before, args, t.session, place) for t in recorders} if differentiable else {}
+    writer = Writer(f"launch of kernel {arrays.kernel.key!r}", place)
+    wrote = [(ref, a) for ref in arrays.written for _, a in arrays_at(args, ref, tables=False)]
     constant = None
     if tapes and (launcher.is_constant or not call.record):
-        constant = constant_launch(call, needs, args, wrote, tapes, place)
+        constant = constant_launch(call, arrays, args, wrote, tapes, place)
     for _, a in wrote:
         memory = a._memory
         if memory.reads:
             memory.overwrite(a, a._data, tapes, writer)
         if memory.known is not known and memory.known != sessions and not (recorders and known and memory.take(known)):
-            memory.meet(sessions, span(a), writer, bool(recorders))
+            memory.meet(sessions, range_of(a), writer, bool(recorders))
     noted = noted_arrays(needs, call.dim, launcher.device) if notes and constant is None else {}
     if constant is not None:
         run(constant.call, constant.marks)
     else:
-        run(noting(call, needs, noted) if noted else call, noted)
+        run(noting(call, arrays, noted) if noted else call, noted)
     for tape in recorders:
-        snapshot = notes.get(tape)
-        if snapshot is not None:
-            snapshot.recorded, snapshot.overlap_error = noted, overlap_error(needs, args, snapshot, wrote)
-            after_launch(needs, args, tape.session, place, snapshot)
+        reads, record = None, NOTHING
+        if differentiable:
+            saved = notes[tape]
+            overlap = overlap_error(needs, args, saved, wrote)
+            saved += registered(needs.after, args, tape.session, place)
+            if arrays.picked:
+                saved += tables_written(arrays, args, tape.session, place)
+            refs, _, reads = zip(*saved, strict=True) if saved else ((), (), ())
+            record = LaunchRecord(refs, noted, overlap)
         tape.log.append(LaunchEntry(
             needs, launcher, call.dim, tuple(frozen(a) for a in args), call.input_count, call.deterministic,
-            [] if differentiable else None, place.code, place.offset, snapshot,
+            reads, place.code, place.offset, record,
         ))  # fmt: skip
         for _, a in wrote:
             if a._memory.exposed or a._memory.exports or a._memory.tensors:
@@ -178,50 +194,45 @@ def run_generally(call: LaunchCall, place: CallSite, run: Run = run_now) -> None
         constant.record()
 
 
-def overlap_error(needs: Needs, args: Any, snapshot: LaunchSnapshot, wrote: list[tuple[Path, array]]) -> str:
+def overlap_error(needs: Needs, args: Any, saved: list[Saved], wrote: list[tuple[ArrayRef, array]]) -> str:
     """Which arrays of a launch overlap so that it cannot be reversed; nothing when all is well.
 
     Contents of an array that the launch overwrites under another name, or that it found in an element of
     another array, are taken from before the launch: no thread may read them after it wrote them. And an array
     that the launch reads and writes may not be written under another name.
     """
-    memories = {id(b._memory) for _, b in wrote}
-    reads = [(path, a) for path, part, a, _ in snapshot.reads if part is None and id(a._memory) in memories]
-    reads += [(path, a) for path in needs.overlapping for _, a in arrays_at(args, path, tables=False)]
+    memories, arrays = {id(b._memory) for _, b in wrote}, needs.arrays
+    present = [(of.ref, a) for of, a, _ in saved if of.table is None and not of.before]
+    reads = [(ref, a) for ref, a in present if id(a._memory) in memories]
+    reads += [(ref, a) for ref in needs.overlapping for _, a in arrays_at(args, ref, tables=False)]
     for read, a in reads:
         for written, b in wrote:
-            nested = read[1] == NESTED
-            if (nested or read != written) and a._memory is b._memory and meets(a._data, b._data):
+            nested = read.in_elements
+            if (nested or read != written) and a._memory is b._memory and share_elements(a._data, b._data):
                 changed = read in needs.overlapping and not nested
-                if changed or (needs.disorder(read, written) and (not nested or read in needs.looked_at)):
-                    return f"{needs.words(read)} and {needs.words(written)}"
+                if changed or (disorder(arrays.fn, read, written) and (not nested or read in needs.looked_at)):
+                    return f"{arrays.words(read)} and {arrays.words(written)}"
     return ""
 
 
-def before_launch(needs: Needs, args: list[Any], session: Any, place: CallSite) -> LaunchSnapshot:
-    """Register what the adjoint needs of the contents before the launch."""
-    snapshot = LaunchSnapshot()
-    for path, user in needs.reads:
-        for part, a in arrays_at(args, path):
-            snapshot.reads.append((path, part, a, register(a, user, session, place)))
-    for k, fields in needs.own.before.items():
-        users = [(field, needs.user_before(k, field)) for field in fields]
-        accessed = [(field, part, a, user) for field, user in users for part, a in arrays_at(args, (k, field))]
-        snapshot.before[k] = [(field, part, a, register(a, user, session, place)) for field, part, a, user in accessed]
-    return snapshot
+disorder = lru_cache(maxsize=1024)(read_after_write)
 
 
-def after_launch(needs: Needs, args: list[Any], session: Any, place: CallSite, snapshot: LaunchSnapshot) -> None:
-    """Register what the adjoint needs of the contents after the launch."""
-    for path, user in needs.own.after:
-        for part, a in arrays_at(args, path):
-            snapshot.reads.append((path, part, a, register(a, user, session, place)))
-    for path in needs.written:  # an indexedarray that is only written: where to
-        if path[1] != NESTED:
-            for part, a in arrays_at(args, path):
-                if part is not None:
-                    table = Always(f"index table {part} of array {needs.name[path]!r} of kernel {needs.kernel.key!r}")
-                    snapshot.reads.append((path, part, a, register(a, table, session, place)))
+def registered(pairs: Iterable[tuple[SavedRef, Any]], args: list[Any], session: Any, place: CallSite) -> list[Saved]:
+    """Contents that the adjoint needs, as they are now, with their users."""
+    return [
+        (saved if n is None else saved._replace(table=n), a, register(a, user, session, place))
+        for saved, user in pairs for n, a in arrays_at(args, saved.ref)
+    ]  # fmt: skip
+
+
+def tables_written(arrays: KernelArrays, args: list[Any], session: Any, place: CallSite) -> Iterator[Saved]:
+    """Where the kernel writes to: the tables of an indexedarray."""
+    for ref in arrays.picked:
+        for n, a in arrays_at(args, ref):
+            if n is not None:
+                table = Always(f"index table {n} of array {arrays.words(ref)} of kernel {arrays.kernel.key!r}")
+                yield SavedRef(ref, n), a, register(a, table, session, place)
 
 
 def register(a: array, user: Any, session: Any, place: CallSite) -> Any:
@@ -236,20 +247,20 @@ def noted_arrays(needs: Needs, dim: Any, device: Device) -> dict[int, array]:
     """Fresh arrays for what atomics return, in the order in which the recording form of the kernel takes them."""
     if not needs.own.recording:
         return {}
-    program = needs.kernel.program(needs.types, needs.settings, False, recording_form(needs))
+    program = needs.arrays.program(recording_form(needs.arrays))
     shape = (dim,) if isinstance(dim, int) else dim
-    pairs = zip(program.extras, program.fn.params[len(needs.arguments) :], strict=True)
+    pairs = zip(program.extras, program.fn.params[len(needs.arrays.arguments) :], strict=True)
     return {extra.position: array(dtype=p.type.dtype, shape=shape, device=device) for extra, p in pairs}
 
 
-def recording_form(needs: Needs) -> Form:
+def recording_form(arrays: KernelArrays) -> Form:
     """The form of a kernel that notes what its atomics return."""
-    return needs.form("recording", frozenset(needs.name[path] for path in needs.floats))
+    return arrays.form(FormKind.RECORDING, frozenset(arrays.name[ref] for ref in arrays.floats))
 
 
-def noting(call: LaunchCall, needs: Needs, noted: dict[int, array]) -> LaunchCall:
+def noting(call: LaunchCall, arrays: KernelArrays, noted: dict[int, array]) -> LaunchCall:
     """The launch in the form of the kernel that fills `noted`."""
-    args, form = [*needs.whole(call.args), *noted.values()], recording_form(needs)
+    args, form = [*arrays.whole(call.args), *noted.values()], recording_form(arrays)
     launcher = call.launcher
     ready = prepare(launcher.kernel, call.dim, args, launcher.device, form, call.deterministic)
     return ready.in_blocks_of(launcher)

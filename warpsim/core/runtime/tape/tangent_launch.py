@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....errors import GradientError, LaunchError, NotDifferentiableError
-from ...emit.program import Form, Program
+from ...emit.program import Form, FormKind, Program
 from ...ir.def_use import used_values
 from ...ir.nodes import Function, Value
-from ...passes.analysis.mod_ref import NESTED
-from ...passes.forward.derived import moving_slots
-from ...passes.forward.gradients_as_params import gradient_slots
-from ...passes.forward.tangent import Slot, needs_one_thread
+from ...passes.forward.derived import moving_floats
+from ...passes.forward.gradients_as_params import gradient_arrays
+from ...passes.forward.tangent import Floats, needs_one_thread
+from ...passes.reverse.extra_params import Before, GradientArray, GradientSum, Returned, TangentOf
+from ...types.array_ref import ArrayRef, member_at
 from ...types.arrays import ArrayType
 from ...types.structs import Struct, frozen
 from ..arrays.array import array
@@ -45,68 +46,68 @@ class MovedLaunch:
     """A recorded launch with the tangents that its arguments had then."""
 
     def __init__(self, entry: LaunchEntry, tangents: Mirror, numbers: Numbers):
-        self.entry, self.needs, self.tangents, self.numbers = entry, entry.needs, tangents, numbers
-        self.own = len(self.needs.arguments)
-        if any(path[1] == NESTED for path in (*self.needs.floats, *self.needs.written)):
+        self.entry, self.arrays, self.tangents, self.numbers = entry, entry.needs.arrays, tangents, numbers
+        self.own = len(self.arrays.arguments)
+        if any(ref.in_elements for ref in (*self.arrays.floats, *self.arrays.written)):
             raise GradientError(
-                f"elements of arguments of kernel {self.needs.kernel.key!r} refer to arrays\n"
+                f"elements of arguments of kernel {self.arrays.kernel.key!r} refer to arrays\n"
                 "expected: arrays as parameters, or in struct parameters\n"
                 "help: tangents of arrays that lie in arrays are not known"
             )
-        if self.needs.gradients is not None and self.needs.general is None:
+        if entry.needs.gradients is not None and entry.needs.general is None:
             raise NotDifferentiableError(
-                f"kernel {self.needs.kernel.key!r}, launched at {entry.place}, has no adjoint for gradients in all of "
+                f"kernel {self.arrays.kernel.key!r}, launched at {entry.place}, has no adjoint for gradients in all of "
                 "its arrays: the tape kept nothing for tangents of the others",
                 expected="for derivatives along a direction, a kernel that can be differentiated in all arrays",
                 help="split it, so that what cannot be differentiated is a launch of its own",
             )
         if entry.reads is None:
             raise GradientError(
-                f"no argument of kernel {self.needs.kernel.key!r} had a gradient when it was launched at {entry.place}"
+                f"no argument of kernel {self.arrays.kernel.key!r} had a gradient when it was launched at {entry.place}"
                 ": the tape kept nothing for tangents\nexpected: requires_grad=True for one of them before the launch"
             )
-        check_reversible(entry, frozenset(self.needs.name[path] for path in self.needs.floats))
+        check_reversible(entry, frozenset(self.arrays.name[ref] for ref in self.arrays.floats))
         self.before: dict[int, Any] = {}
-        self.slots: list[Slot] = []
+        self.moving: Floats = {}
         self.kept: list[Any] = []
         self.sums: dict[int, array] = {}
         """After `reverse` the tangents of the gradients of numbers, by position."""
 
-    def program(self, kind: str, names: Iterable[str]) -> tuple[Form, Program]:
+    def program(self, kind: FormKind, names: Iterable[str]) -> tuple[Form, Program]:
         parameters = [name.partition(".")[0] for name in self.numbers]  # a struct, where it is a field
-        form = self.needs.form(kind, frozenset((*names, *parameters)))
-        return form, self.needs.kernel.program(self.needs.types, self.needs.settings, False, form)
+        form = self.arrays.form(kind, frozenset((*names, *parameters)))
+        return form, self.arrays.program(form)
 
     def run(self, form: Form, further: list[Any]) -> None:
         args = [*stand_in_arguments(self.entry), *further]
-        run_form(self.needs.kernel, self.entry.dim, args, self.entry.device, form, self.entry.launcher)
+        run_form(self.arrays.kernel, self.entry.dim, args, self.entry.device, form, self.entry.launcher)
 
     # ----- forward --------------------------------------------------------------------------------
 
     def forward(self) -> None:
         """Carry tangents through the launch."""
-        form, program = self.program("recomputed tangent", [self.needs.name[path] for path in self.needs.floats])
-        contents = [extra_argument(self.entry, e) for e in program.extras if e.kind != "tangent"]
-        slots = moving_slots(program.fn.params[: self.own], form.gradients)
-        self.run(form, [*contents, *(self.now(slot) for slot in slots)])
+        form, program = self.program(FormKind.RECOMPUTED_TANGENT, [self.arrays.name[ref] for ref in self.arrays.floats])
+        contents = [extra_argument(self.entry, e) for e in program.extras if not isinstance(e, TangentOf)]
+        moving = moving_floats(program.fn.params[: self.own], form.gradients)
+        self.run(form, [*contents, *(self.now(ref, t) for ref, t in moving.items())])
 
-    def now(self, slot: Slot) -> Any:
+    def now(self, ref: ArrayRef, t: Any) -> Any:
         """The present tangent of an argument or of a part of it."""
-        if isinstance(slot.type, ArrayType):
-            a = part(self.entry.args[slot.position], slot)
-            return empty_array(slot.type, self.entry.device) if a is None else self.tangents.of(a)
-        return as_type(slot.type, self.numbers.get(slot.name))
+        if isinstance(t, ArrayType):
+            a = ref.of(self.entry.args)
+            return empty_array(t, self.entry.device) if a is None else self.tangents.of(a)
+        return as_type(t, self.numbers.get(ref.name(self.arrays.names)))
 
     # ----- what the way back needs ------------------------------------------------------------------
 
     def adjoint(self) -> tuple[Form, Program]:
         """The adjoint in forward mode, for the arrays that have gradients."""
-        return self.program("adjoint tangent", gradient_names(self.entry))
+        return self.program(FormKind.ADJOINT_TANGENT, gradient_names(self.entry))
 
     def keep_before(self) -> None:
         """Keep tangents of contents from before the launch."""
         for extra in self.adjoint()[1].extras:
-            if extra.kind == "before":
+            if isinstance(extra, Before):
                 self.before[extra.position] = self.tangents_in(self.entry.args[extra.position])
 
     def tangents_in(self, value: Any) -> Any:
@@ -121,16 +122,16 @@ class MovedLaunch:
     def keep(self, later: set[Any]) -> None:
         """Keep tangents of contents from after the launch, where something overwrites them later."""
         form, program = self.adjoint()
-        others = sum(extra.kind != "tangent" for extra in program.extras)
+        others = sum(not isinstance(extra, TangentOf) for extra in program.extras)
         params = program.fn.params
-        self.slots = moving_slots(params[: self.own + others], form.gradients)
+        self.moving = moving_floats(params[: self.own + others], form.gradients)
         used = used_in(program.fn)
-        for slot, param in zip(self.slots, params[self.own + others :], strict=True):
-            if slot.position >= self.own:
+        for (ref, t), param in zip(self.moving.items(), params[self.own + others :], strict=True):
+            if ref.position >= self.own:
                 break
-            tangent = self.now(slot)
-            a = part(self.entry.args[slot.position], slot)
-            if isinstance(slot.type, ArrayType) and param in used and a is not None:
+            tangent = self.now(ref, t)
+            a = ref.of(self.entry.args)
+            if isinstance(t, ArrayType) and param in used and a is not None:
                 tangent = copied(tangent) if a._array._memory in later else tangent
             self.kept.append(tangent)
 
@@ -142,19 +143,20 @@ class MovedLaunch:
         arrays = iter(self._arrays_with_gradients(program, form))
         pairs: list[tuple[Any, Any]] = []
         for extra in program.extras:
-            if extra.kind == "before":
+            if isinstance(extra, Before):
                 pairs.append((extra_argument(self.entry, extra), self.before[extra.position]))
-            elif extra.kind == "recorded":
+            elif isinstance(extra, Returned):
                 noted = extra_argument(self.entry, extra)
                 pairs.append((noted, self.zeros(noted.dtype, noted.shape)))  # atomics return no derivative
-            elif extra.kind == "sum":
-                t = self.needs.types[extra.position]
+            elif isinstance(extra, GradientSum):
+                t = self.arrays.types[extra.position]
                 pairs.append((self.zeros(t, 1), self.zeros(t, 1)))
                 self.sums[extra.position] = pairs[-1][1]
-            elif extra.kind == "gradient":
+            elif isinstance(extra, GradientArray):
                 a = next(arrays)
                 pairs.append((gradients.of(a), tangents.of(a)))
-        further = [part(pairs[slot.position - self.own][1], slot) for slot in self.slots if slot.position >= self.own]
+        own = self.own
+        further = [member_at(pairs[r.position - own][1], r.path) for r in self.moving if r.position >= own]
         self.run(form, [*(value for value, _ in pairs), *self.kept, *further])
 
     def zeros(self, dtype: Any, shape: Any) -> array:
@@ -163,8 +165,8 @@ class MovedLaunch:
 
     def _arrays_with_gradients(self, program: Program, form: Form) -> list[Any]:
         """The arguments that have gradient parameters, in their order."""
-        slots = gradient_slots(program.fn.params[: self.own], form.gradients)
-        return [part(self.entry.args[slot.position], slot) for slot in slots]
+        refs = gradient_arrays(program.fn.params[: self.own], form.gradients)
+        return [ref.of(self.entry.args) for ref in refs]
 
 
 # ----- running -----------------------------------------------------------------------------------
@@ -194,13 +196,6 @@ def as_type(t: Any, value: Any) -> Any:
     return t(0 if value is None else value)
 
 
-def part(value: Any, slot: Slot) -> Any:
-    """What a slot means of an argument."""
-    for name in slot.path:
-        value = getattr(value, name)
-    return value
-
-
 @lru_cache(maxsize=256)
 def _in_order(fn: Function) -> bool:
     return needs_one_thread(fn)
@@ -208,9 +203,9 @@ def _in_order(fn: Function) -> bool:
 
 def gradient_names(entry: LaunchEntry) -> frozenset[str]:
     """The arrays of a launch that have gradients now; none when no gradient passes through the launch."""
-    needs = entry.needs
-    names = needs.chosen(have_gradients(needs, entry.args))
-    return names if any(needs.name[path] in names for path in needs.written) else frozenset()
+    arrays = entry.needs.arrays
+    names = arrays.chosen(have_gradients(entry.needs, entry.args))
+    return names if any(arrays.name[ref] in names for ref in arrays.written) else frozenset()
 
 
 @lru_cache(maxsize=256)

@@ -30,8 +30,8 @@ from ....errors import TapeError, instance, user_frames
 from ...types import structs
 from ...types.arrays import ArrayType
 from ...types.cotangents import has_cotangent
-from ..arrays import allocation, saved_contents
-from ..arrays.array import array, covers, overlap
+from ..arrays import saved_contents
+from ..arrays.array import array
 from ..arrays.call_site import CallSite
 from ..arrays.in_pieces import InPieces
 from ..arrays.indexed import indexedarray
@@ -39,6 +39,7 @@ from ..arrays.notebook import table
 from ..arrays.seeds import allow, clearing, is_refused, keep_left, may_be_seeded, refuse, refuse_seeds
 from ..devices.capture import current_graph
 from ..devices.device import get_device
+from ..devices.memory_range import covers, overlap, range_of
 from ..devices.unique import Unique
 from ..launches.dimensions import normalized
 from ..launches.for_device import prepare
@@ -167,7 +168,7 @@ class Tape(Unique):
             kernel, normalized(dim), [*inputs, *outputs], get_device(device), input_count=len(inputs)
         ).shaped(block_dim or None, max_blocks)
         needs = needs_for(call.launcher)
-        needs = needs.suited(have_gradients(needs, needs.whole(call.args)))
+        needs = needs.suited(have_gradients(needs, needs.arrays.whole(call.args)))
         if needs.own.before or needs.own.recording:
             raise TapeError(
                 f"kernel {kernel.key!r} overwrites what its gradient needs, or needs what its atomics returned\n"
@@ -227,7 +228,7 @@ class Tape(Unique):
         place = CallSite.outside()
         self.log.append(AnnouncedWrite(instance(a, array, "a"), place))
         a._memory.join((self.session,))
-        self.session.note_unseen(a._memory, allocation.span(a), f"mark_write at {place}")
+        self.session.note_unseen(a._memory, range_of(a), f"mark_write at {place}")
 
     def note_filled(self, arrays: Iterable[array]) -> None:
         """Called when a structure's own buffers are about to be rewritten; checkpointed loops detect scratch by it."""

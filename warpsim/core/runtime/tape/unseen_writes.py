@@ -6,14 +6,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ....errors import TapeOverwriteError
-from ..arrays.allocation import about_to_write, span
+from ..arrays.allocation import about_to_write
 from ..arrays.array import array
 from ..arrays.saved_contents import Session, UnseenWrite
 from ..arrays.seeds import holds_seeds
+from ..devices.memory_range import range_of
 from .entries import AnnouncedWrite, WriteEntry
-from .entry import ArrayUse, TapeEntry
+from .entry import TapeEntry, UsedArray
 
-Used = tuple[TapeEntry, ArrayUse]
+Used = tuple[TapeEntry, UsedArray]
 
 
 def announce(gradients: Iterable[array | None]) -> None:
@@ -62,10 +63,7 @@ def uses_of(write: UnseenWrite, entries: Iterable[TapeEntry]) -> Iterator[Used]:
 
 def meets(write: UnseenWrite, a: array) -> bool:
     """Whether a write may have changed an array."""
-    if a._memory is not write.memory:
-        return False
-    low, high = span(a)
-    return max(low, write.low) < min(high, write.high)
+    return a._memory is write.memory and write.addresses.meets(range_of(a))
 
 
 def covers(used: Used, write: UnseenWrite) -> bool:
@@ -73,8 +71,7 @@ def covers(used: Used, write: UnseenWrite) -> bool:
     entry, use = used
     if not isinstance(entry, WriteEntry) or not use.writes or entry.name not in ("assign", "fill_", "zero_"):
         return False
-    low, high = span(use.array)
-    return entry.picks is None and use.array.is_contiguous and low <= write.low and write.high <= high
+    return entry.picks is None and use.array.is_contiguous and range_of(use.array).covers(write.addresses)
 
 
 def refusal(write: UnseenWrite, before: Used, after: Used | None) -> TapeOverwriteError:

@@ -20,6 +20,7 @@ from ....types.scalars import float64, int32, uint32
 from ...arrays.array import array
 from ...arrays.indexed import indexedarray
 from ...devices.device_memory import DeviceMemory, on_host
+from ...devices.memory_range import overlap
 from ...steps.move import NOTHING, checking
 from ...steps.operation import ArrayOperation, Contents, Operation
 from ...tape.host_gradients import add_gradient, spent
@@ -60,7 +61,7 @@ def overlaps(a: Any, target: array, in_place: bool = False) -> bool:
     if isinstance(a, indexedarray):
         return False
     alike = a._data.ctypes.data == target._data.ctypes.data and a._data.strides == target._data.strides
-    return not (in_place and alike) and np.may_share_memory(a._data, target._data)
+    return not (in_place and alike) and overlap(a, target)
 
 
 class FlatResult:

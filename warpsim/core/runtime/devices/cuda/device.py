@@ -28,7 +28,8 @@ from ....emit.program import Program
 from ....emit.target import Options
 from .. import device as devices
 from ..allotted import Allocator
-from ..device import Device, span_of
+from ..device import Device
+from ..memory_range import span_of
 from . import addresses, driver
 from .buffers import Buffer, Lent
 from .driver import call

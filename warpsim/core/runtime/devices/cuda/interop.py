@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .....errors import ArgumentTypeError, ArrayError, DeviceError
-from ..device import span_of
+from ..memory_range import span_of
 from . import dlpack, driver
 from .addresses import device_numbered, is_gpu, place_of
 from .device import Buffer, CudaDevice, wait_for

@@ -15,9 +15,9 @@ from typing import Any
 from .....atomic_file import AtomicFile
 from .....errors import TapeError, counted, instance
 from ....types.arrays import type_name
-from ...arrays.allocation import bounds
 from ...arrays.array import array
 from ...arrays.indexed import indexedarray
+from ...devices.memory_range import bounds
 from .dot import DotText, Markup, escaped
 from .repeats import Group, Item, Repeat, Step, folded, walk
 
