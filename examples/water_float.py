@@ -14,7 +14,7 @@ import warpsim as wp
 from warpsim.plot import Balls, Surface, box, box_edges
 from warpsim.render import Film, SimulationParser, add_film_options
 from warpsim.solvers import Fluid, ModelBuilder, SolverSPH
-from warpsim.solvers.rotations import rotated
+from warpsim.solvers.scene.rotations import rotated
 from warpsim.solvers.sph.filling import add_fluid_box
 from warpsim.solvers.sph.surface import Surface as WaterSurface
 

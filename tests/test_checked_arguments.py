@@ -16,7 +16,7 @@ from warpsim.core.passes.reverse import checkpoints
 from warpsim.errors import ArgumentCountError, ArgumentTypeError
 
 if TYPE_CHECKING:
-    from warpsim.solvers.state import State
+    from warpsim.solvers.scene.state import State
 
 
 @checked

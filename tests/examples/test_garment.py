@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from pxr import Usd, UsdGeom
 
-from warpsim.solvers import cloth
+from warpsim.solvers.scene import cloth
 
 EXAMPLE = "garment"
 

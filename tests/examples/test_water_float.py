@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from pxr import Usd, UsdGeom
 
-from warpsim.solvers.rotations import rotated
+from warpsim.solvers.scene.rotations import rotated
 
 EXAMPLE = "water_float"
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 import warpsim as wp
-from warpsim.solvers.shapes import for_shape
+from warpsim.solvers.scene.shapes import for_shape
 
 
 def probe(distance):

@@ -9,7 +9,7 @@ from xpbd_scenes import closed_box
 import warpsim as wp
 from warpsim.solvers import ModelBuilder, SolverXPBD, SurfaceContacts
 from warpsim.solvers.cases.xpbd_drape import crossings
-from warpsim.solvers.crossings import first_crossing
+from warpsim.solvers.contact.crossings import first_crossing
 from warpsim.solvers.xpbd.alarms import CrossingWarning, StrainWarning
 
 REST = (0.0, 0.0, 0.0, 1.0)

@@ -13,7 +13,8 @@ import pytest
 from scipy.spatial import Delaunay
 
 import warpsim as wp
-from warpsim.solvers import ModelBuilder, SolverXPBD, cloth, soft
+from warpsim.solvers import ModelBuilder, SolverXPBD
+from warpsim.solvers.scene import cloth, soft
 
 SEEDS = range(int(os.environ.get("WARPSIM_FUZZ_ENERGY", "8")))
 

@@ -8,7 +8,7 @@ import warpsim as wp
 from warpsim.errors import ModelError, StateError
 from warpsim.solvers import Contacts, ModelBuilder, SolverXPBD, SurfaceContacts
 from warpsim.solvers.cases.xpbd_drape import crossings
-from warpsim.solvers.cloth import edges
+from warpsim.solvers.scene.cloth import edges
 
 DT, REST = 1.0 / 60.0, (0.0, 0.0, 0.0, 1.0)
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import warpsim as wp
-from warpsim.solvers import ModelBuilder, SolverXPBD, soft
+from warpsim.solvers import ModelBuilder, SolverXPBD
+from warpsim.solvers.scene import soft
 
 SEEDS = range(int(os.environ.get("WARPSIM_FUZZ_TETRAHEDRA", "1")))
 

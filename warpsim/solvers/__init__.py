@@ -17,13 +17,13 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from .builder import RIGID, ModelBuilder, ShapeConfig, lame
-from .contacts import Contacts
-from .control import Control
-from .model import Model
-from .shapes import ShapeType
-from .state import State
-from .statistics import ParticleStatistics
+from .contact.contacts import Contacts
+from .particles.statistics import ParticleStatistics
+from .scene.builder import RIGID, ModelBuilder, ShapeConfig, lame
+from .scene.control import Control
+from .scene.model import Model
+from .scene.shapes import ShapeType
+from .scene.state import State
 
 SOLVERS = {
     "SolverDEM": "dem.solver",
@@ -35,7 +35,7 @@ SOLVERS = {
     "FluidStream": "sph.stream",
     "SolverXPBD": "xpbd.solver",
     "AutoSubsteps": "xpbd.substeps",
-    "SurfaceContacts": "surface_contacts",
+    "SurfaceContacts": "contact.surface_contacts",
 }
 """What loads when it is asked for: solvers and what only some need, and the module of each."""
 

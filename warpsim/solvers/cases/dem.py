@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ...core.language import float64
-from ..builder import ModelBuilder, ShapeConfig
 from ..dem.materials import Material
 from ..dem.solver import SolverDEM
+from ..scene.builder import ModelBuilder, ShapeConfig
 from ..validate import FULL, Measurement, at_most, case, near
 
 ALUMINA = {"youngs_modulus": 380.0e9, "poissons_ratio": 0.23}

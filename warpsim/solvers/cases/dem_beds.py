@@ -14,9 +14,9 @@ from scipy.spatial import cKDTree
 
 from ...core.language import array, int32, vec3f
 from ...geometry.mesh.mesh import Mesh
-from ..builder import ModelBuilder, ShapeConfig
 from ..dem.materials import Material
 from ..dem.solver import SolverDEM
+from ..scene.builder import ModelBuilder, ShapeConfig
 from ..validate import FULL, Measurement, at_least, at_most, case, near
 from .dem import ball_mass
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...core.language import array, float64, kernel, launch, tid, zeros
-from ..builder import ModelBuilder
+from ..scene.builder import ModelBuilder
 from ..sph.dfsph import SolverDFSPH
 from ..sph.filling import add_fluid_box
 from ..sph.fluid import Fluid

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..builder import ModelBuilder
+from ..scene.builder import ModelBuilder
 from ..sph.filling import add_fluid_box
 from ..sph.fluid import Fluid
 from ..sph.solver import SolverSPH

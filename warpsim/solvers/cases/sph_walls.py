@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...core.language import float64
-from ..builder import ModelBuilder
+from ..scene.builder import ModelBuilder
 from ..sph.dfsph import SolverDFSPH
 from ..sph.filling import add_fluid_box
 from ..sph.fluid import Fluid

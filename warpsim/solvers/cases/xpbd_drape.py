@@ -9,9 +9,9 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from ...core.language import float64
-from .. import cloth
-from ..builder import ModelBuilder, ShapeConfig
-from ..surface_contacts import SurfaceContacts
+from ..contact.surface_contacts import SurfaceContacts
+from ..scene import cloth
+from ..scene.builder import ModelBuilder, ShapeConfig
 from ..validate import FULL, Measurement, at_least, at_most, case, near
 from ..xpbd.solver import SolverXPBD
 

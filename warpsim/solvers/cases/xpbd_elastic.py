@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...core.language import float64
-from .. import cloth, soft
-from ..builder import ModelBuilder
+from ..scene import cloth, soft
+from ..scene.builder import ModelBuilder
 from ..validate import FULL, Measurement, at_most, case, near
 from ..xpbd.solver import SolverXPBD
 

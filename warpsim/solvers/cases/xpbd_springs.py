@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...core.language import float32, float64
-from ..builder import RIGID, ModelBuilder
+from ..scene.builder import RIGID, ModelBuilder
 from ..validate import Measurement, at_most, case, near
 from ..xpbd.solver import SolverXPBD
 

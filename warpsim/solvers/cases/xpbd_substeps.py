@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import cloth
-from ..builder import ModelBuilder, ShapeConfig
-from ..crossings import deepest_edge, deepest_inside
+from ..contact.crossings import deepest_edge, deepest_inside
+from ..scene import cloth
+from ..scene.builder import ModelBuilder, ShapeConfig
 from ..validate import FULL, Measurement, at_least, at_most, case
 from ..xpbd.solver import SolverXPBD
 

@@ -12,7 +12,7 @@ from ...core.language import array, dot, float32, float64, kernel, launch, zeros
 from ...core.runtime.rollout.checkpoint import checkpoint
 from ...core.runtime.tape.tape import Tape
 from ...optim import LBFGS
-from ..builder import ModelBuilder, ShapeConfig
+from ..scene.builder import ModelBuilder, ShapeConfig
 from ..validate import FULL, Measurement, at_least, at_most, case, near
 from ..xpbd.solver import SolverXPBD
 

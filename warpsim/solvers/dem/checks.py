@@ -12,12 +12,12 @@ from ...core.runtime.devices.capture import current_graph
 from ...errors import DivergenceError, StateError
 from ...geometry.hash_grid.neighbors import nearest_image
 from ..neighbours.verlet_list import position
-from ..shapes import DISTANCE, ShapeType, to_shape
-from ..statistics import first_not_finite
+from ..particles.statistics import first_not_finite
+from ..scene.shapes import DISTANCE, ShapeType, to_shape
 from .walls import beside, has_images
 
 if TYPE_CHECKING:
-    from ..state import State
+    from ..scene.state import State
     from .solver import SolverDEM
 
 LARGEST = 0.1  # overlap of grains that start, by the smaller radius

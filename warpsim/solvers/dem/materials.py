@@ -13,7 +13,7 @@ import numpy as np
 from ...core.language import Float, array, func, kernel, launch, log, max, sqrt, tid
 from ...core.runtime.arrays.fixed import Fixed
 from ...errors import shown
-from ..checks import refuse
+from ..scene.checks import refuse
 
 YOUNG, SHEAR, DAMPING, SLIDING, STICKING, ROLLING, COHESION, STIFFNESS, ADHESION = range(9)
 """Columns of a pair table."""

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from ...core.language import array, int32, kernel, tid, vector, zeros, zeros_like
 from ...core.runtime.arrays.creation import copy
 from ...core.types.compounds import quaternion as quaternion_type
-from ..mass import inverse_mass
 from ..neighbours.verlet_list import note_moved, position
-from ..origin import from_origin, in_world
-from ..shapes import turned
+from ..particles.mass import inverse_mass
+from ..particles.origin import from_origin, in_world
+from ..scene.shapes import turned
 from .grains import SOLID
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from ...errors import ModelError, shown
-from ..builder import ModelBuilder
-from ..checks import refuse
+from ..scene.builder import ModelBuilder
+from ..scene.checks import refuse
 
 DENSEST = 0.55
 """The part of a box that balls fill at random in reasonable time; 0.64 is as dense as they get, away from walls."""

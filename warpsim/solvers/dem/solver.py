@@ -16,16 +16,16 @@ from ...core.runtime.commands.conditional import capture_if
 from ...core.runtime.devices.capture import current_graph
 from ...core.types.compounds import quaternion as quaternion_type
 from ...errors import ModelError, StateError, shown
-from ..bands import check_contact_bands
-from ..checks import check_step, count, flag, model_problem, period_problem, refuse
-from ..control import Control
 from ..graph_cache import GraphCache
-from ..model import Model
 from ..neighbours.verlet_list import VerletList, vector_of
-from ..nozzle import arrived, check_streams
-from ..origin import origin_of, place_shapes
-from ..state import State
-from ..statistics import longest
+from ..particles.nozzle import arrived, check_streams
+from ..particles.origin import origin_of, place_shapes
+from ..particles.statistics import longest
+from ..scene.bands import check_contact_bands
+from ..scene.checks import check_step, count, flag, model_problem, period_problem, refuse
+from ..scene.control import Control
+from ..scene.model import Model
+from ..scene.state import State
 from . import timestep
 from .adhesion import longest_neck
 from .checks import OVERLAPS, check_overlaps, require_finite

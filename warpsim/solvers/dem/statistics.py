@@ -11,11 +11,11 @@ from ...arguments import checked
 from ...core.language import array, atomic_add, atomic_max, dot, float64, int32, kernel, launch, min, sqrt, tid, zeros
 from ...geometry.hash_grid.neighbors import nearest_image
 from ..neighbours.verlet_list import position
-from ..statistics import ParticleStatistics
+from ..particles.statistics import ParticleStatistics
 from .grains import SOLID
 
 if TYPE_CHECKING:
-    from ..state import State
+    from ..scene.state import State
     from .solver import SolverDEM
 
 

@@ -17,11 +17,11 @@ import numpy as np
 from ...core.language import array, float64, int32, kernel, launch, tid, vector
 from ...errors import ModelError, shown
 from ..neighbours.verlet_list import note_moved
-from ..nozzle import Nozzle, axis_of, check_room, check_stream, turned_along
+from ..particles.nozzle import Nozzle, axis_of, check_room, check_stream, turned_along
 
 if TYPE_CHECKING:
-    from ..model import Model
-    from ..state import State
+    from ..scene.model import Model
+    from ..scene.state import State
     from .packed import Packed
 
 ROOM = 1.02  # between centres, in diameters of the largest grain

@@ -17,12 +17,12 @@ from ...core.lib.spatial import spatial_top
 from ...core.lib.transforms import transform_get_rotation, transform_get_translation
 from ...geometry.hash_grid.neighbors import nearest_image
 from ..neighbours.verlet_list import position
-from ..shapes import DISTANCE, ShapeType, moved, surface_velocity, to_shape, to_world
+from ..scene.shapes import DISTANCE, ShapeType, moved, surface_velocity, to_shape, to_world
 from .contact import contact_of
 from .grains import ROLLING
 
 if TYPE_CHECKING:
-    from ..model import Model
+    from ..scene.model import Model
 
 _MESHES = (ShapeType.MESH, ShapeType.HOLLOW_MESH)
 

@@ -25,7 +25,7 @@ from ...core.language import (
 from ...core.lib.quaternions import quat_rotate, quat_rotate_inv
 from ...core.runtime.arrays.fixed import Fixed, Layout, check_fits
 from ...errors import ArrayError, instance
-from ..closed import check_closed
+from ..scene.closed import check_closed
 from .dispersion import GRAVITY
 from .query import check_surface, ocean_surface
 from .spectrum import as_number, on_device

@@ -27,8 +27,8 @@ from ...core.lib.transforms import transform_get_rotation, transform_get_transla
 from ...core.runtime.arrays.fixed import Fixed
 from ...geometry.hash_grid.neighbors import nearest_image
 from ..neighbours.verlet_list import vector_of
-from ..rotations import rotated
-from ..shapes import DISTANCE, ShapeType, moved, surface_velocity, to_shape, to_world
+from ..scene.rotations import rotated
+from ..scene.shapes import DISTANCE, ShapeType, moved, surface_velocity, to_shape, to_world
 from .extents import ENDLESS, extent
 from .sampling import distances
 

@@ -11,16 +11,16 @@ import numpy as np
 
 from ...core.runtime.devices.capture import current_graph
 from ...errors import DivergenceError, ModelError, shown
-from ..checks import period_problem, refuse
-from ..statistics import first_not_finite
+from ..particles.statistics import first_not_finite
+from ..scene.checks import period_problem, refuse
 from .fluid import Fluid
 from .smoothing import KERNELS
 from .start import OVERLAPS
 from .stream import FluidStream, without_streams
 
 if TYPE_CHECKING:
-    from ..model import Model
-    from ..state import State
+    from ..scene.model import Model
+    from ..scene.state import State
     from .solver import SolverSPH
 
 MARGIN = 1.04  # of the support: how much nearer two particles can be half a step later

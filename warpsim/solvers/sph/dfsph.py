@@ -12,11 +12,11 @@ import numpy as np
 from ...core.language import zeros
 from ...core.runtime.devices.capture import current_graph
 from ...errors import DivergenceError, ModelError, StateError, shown
-from ..checks import MOST
-from ..control import Control, advance_shapes
-from ..model import Model
 from ..neighbours.cluster_list import SIZE
-from ..state import State
+from ..scene.checks import MOST
+from ..scene.control import Control, advance_shapes
+from ..scene.model import Model
+from ..scene.state import State
 from . import timestep
 from .fluid import Fluid
 from .forces import kick

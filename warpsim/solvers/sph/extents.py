@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..rotations import rotated
-from ..shapes import ShapeType
+from ..scene.rotations import rotated
+from ..scene.shapes import ShapeType
 
 ENDLESS = (ShapeType.PLANE, ShapeType.HEIGHTFIELD, ShapeType.SDF)
 _MESHES = (ShapeType.MESH, ShapeType.HOLLOW_MESH)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ModelError
-from ..builder import ModelBuilder
+from ..scene.builder import ModelBuilder
 
 
 def add_fluid_box(

@@ -12,7 +12,7 @@ from ...core.runtime.arrays.creation import copy
 from ...geometry.hash_grid.hash_grid import HashGrid
 from ..neighbours.cluster_list import SIZE, ClusterList
 from ..neighbours.serpentine import Serpentine
-from ..origin import from_origin, in_world
+from ..particles.origin import from_origin, in_world
 from .sampling import Rows
 from .walls import WALL, WATER
 

@@ -16,10 +16,10 @@ from scipy.spatial import cKDTree
 
 from ...core.language import array, empty, kernel, launch, tid, uint64
 from ...errors import ModelError
-from ..bands import check_band
-from ..model import Model
-from ..rotations import rotated
-from ..shapes import for_shape
+from ..scene.bands import check_band
+from ..scene.model import Model
+from ..scene.rotations import rotated
+from ..scene.shapes import for_shape
 from .extents import ENDLESS, corners
 
 _CLOSE = 0.3  # of a spacing: particles nearer than this are one; more would leave gaps in edges, where water leaks

@@ -15,16 +15,16 @@ from ...core.runtime.arrays.creation import copy
 from ...core.runtime.devices.capture import current_graph
 from ...core.runtime.rollout.footprint import may_run_again
 from ...errors import StateError
-from ..checks import check_step, count_or_none, flag, model_problem, refuse
-from ..control import Control, advance_shapes
 from ..graph_cache import GraphCache
-from ..model import Model
 from ..neighbours.cluster_list import ClusterList
 from ..neighbours.verlet_list import vector_of
-from ..nozzle import arrived, check_streams
-from ..origin import origin_of, place_shapes
-from ..state import State
-from ..statistics import longest
+from ..particles.nozzle import arrived, check_streams
+from ..particles.origin import origin_of, place_shapes
+from ..particles.statistics import longest
+from ..scene.checks import check_step, count_or_none, flag, model_problem, refuse
+from ..scene.control import Control, advance_shapes
+from ..scene.model import Model
+from ..scene.state import State
 from . import timestep
 from .checks import (
     FASTEST, MARGIN, check_choices, check_lengths, check_sheet, check_tension, corners_of, require_finite, require_pace,

@@ -9,11 +9,11 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from ...arguments import checked
-from ..statistics import ParticleStatistics
+from ..particles.statistics import ParticleStatistics
 from .barriers import DEEP
 
 if TYPE_CHECKING:
-    from ..state import State
+    from ..scene.state import State
     from .solver import SolverSPH
 
 

@@ -18,12 +18,12 @@ import numpy as np
 
 from ...core.language import array, float64, int32, kernel, launch, length, tid
 from ...errors import ModelError
-from ..nozzle import Nozzle, axis_of, check_room, check_stream, turned_along
+from ..particles.nozzle import Nozzle, axis_of, check_room, check_stream, turned_along
 from .fluid import DENSITY
 
 if TYPE_CHECKING:
-    from ..model import Model
-    from ..state import State
+    from ..scene.model import Model
+    from ..scene.state import State
     from .particles import Particles
 
 _TURN = math.pi * (3.0 - math.sqrt(5.0))  # between layers, the golden angle

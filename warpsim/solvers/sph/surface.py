@@ -18,7 +18,7 @@ from .smoothing import smoothing
 from .stretch import LONGEST, stretch_kernel
 
 if TYPE_CHECKING:
-    from ..state import State
+    from ..scene.state import State
     from .solver import SolverSPH
 
 _LARGEST = 200_000_000

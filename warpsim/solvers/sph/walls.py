@@ -13,7 +13,7 @@ from ...core.lib.spatial import spatial_top
 from ...core.lib.transforms import transform_get_rotation, transform_get_translation
 from ...geometry.hash_grid.neighbors import hash_grid_neighbors
 from ..neighbours.cluster_list import SIZE
-from ..shapes import moved, surface_velocity, to_world
+from ..scene.shapes import moved, surface_velocity, to_world
 from .density import density_of
 from .fluid import VISCOSITY
 from .pairs import distance, offset_of, squared_distance

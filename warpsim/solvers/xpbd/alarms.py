@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from ..crossings import deepest_edge, deepest_inside, first_crossing
+from ..contact.crossings import deepest_edge, deepest_inside, first_crossing
 from .statistics import OVERSTRAINED, XPBDStatistics
 from .substeps import CURE, SubstepChoice
 

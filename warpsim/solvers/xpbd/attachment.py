@@ -8,7 +8,7 @@ from typing import Any
 from ...core.language import array, int32, kernel, tid
 from ...core.lib.quaternions import quat_rotate
 from ...core.lib.transforms import transform_get_rotation
-from ..shapes import surface_velocity, to_world
+from ..scene.shapes import surface_velocity, to_world
 from .constraints import Constraints
 from .particle import position, pushed
 

@@ -22,7 +22,7 @@ from ...core.language import (
     min, outer, tid, transpose, vec4i, vector, zeros,
 )  # fmt: skip
 from ...core.runtime.arrays.fixed import Fixed
-from ..mass import inverse_mass
+from ..particles.mass import inverse_mass
 from .particle import position, pushed
 from .statics import Patterns
 

@@ -1,4 +1,4 @@
-"""Bending of triangles by the angles over their three edges, solved together: see `solvers.bends` for their stiffness.
+"""Bending of triangles by the angles over their three edges, solved together: see `scene.bends` for their stiffness.
 
 Dihedral: C = theta - theta_0, for any fold, see `folds`.
 
@@ -20,7 +20,7 @@ from ...core.language import (
     Float, Vec, abs, array, func, int32, kernel, matrix_from_rows, matrix_type, max, tid, vec3i, vector, where,
 )  # fmt: skip
 from ...errors import ModelError
-from ..model import vec6i
+from ..scene.model import vec6i
 from .constraints import Constraints
 from .folds import damp_dihedral, project_dihedral, row, solved
 from .particle import position, pushed

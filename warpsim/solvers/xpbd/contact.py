@@ -34,7 +34,7 @@ from ...core.language import (
 from ...core.runtime.arrays.fixed import Fixed
 from ...core.lib.quaternions import quat_rotate
 from ...core.lib.transforms import transform_get_rotation
-from ..shapes import DISTANCE, ShapeType, moved, surface_velocity, to_shape
+from ..scene.shapes import DISTANCE, ShapeType, moved, surface_velocity, to_shape
 from .particle import corrected, placed, position
 
 _SHARP = 0.25  # squared change of a unit normal in a substep beyond which it is an edge

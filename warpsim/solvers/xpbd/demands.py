@@ -21,9 +21,9 @@ from ...core.language import (
     transpose, uint64, vec2i, vec3i, vec4i, zeros,
 )  # fmt: skip
 from ...geometry.bvh.query import bvh_query_aabb
-from ..cloth import edges as edges_of
-from ..shapes import for_shape, surface_velocity, to_shape
-from ..surface_contacts import face_gap, reach_of, single
+from ..contact.surface_contacts import face_gap, reach_of, single
+from ..scene.cloth import edges as edges_of
+from ..scene.shapes import for_shape, surface_velocity, to_shape
 
 _QUARTER = 0.25  # of an edge: what others may move along it in a substep and still be seen to cross
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.language import Float, Vec, array, func, kernel, tid, vector
-from ..mass import inverse_mass
+from ..particles.mass import inverse_mass
 
 
 @func

@@ -18,15 +18,15 @@ from ...core.runtime.arrays.saved_contents import active
 from ...core.runtime.devices.capture import current_graph
 from ...core.runtime.rollout.footprint import may_run_again
 from ...errors import DivergenceError, ModelError, StateError
-from ..bands import check_contact_bands
-from ..checks import check_call, count, flag, model_problem, refuse
-from ..contacts import Contacts
-from ..control import Control
+from ..contact.contacts import Contacts
+from ..contact.surface_contacts import SurfaceContacts
 from ..graph_cache import GraphCache
-from ..model import Model
-from ..state import State
-from ..statistics import first_not_finite
-from ..surface_contacts import SurfaceContacts
+from ..particles.statistics import first_not_finite
+from ..scene.bands import check_contact_bands
+from ..scene.checks import check_call, count, flag, model_problem, refuse
+from ..scene.control import Control
+from ..scene.model import Model
+from ..scene.state import State
 from .aerodynamics import AIR, Aerodynamics
 from .alarms import Alarms
 from .attachment import Attachments

@@ -10,9 +10,9 @@ import numpy as np
 from ...core.language import (
     array, determinant, float64, kernel, launch, length, matrix_from_cols, tid, vec2i, vec4i, zeros,
 )  # fmt: skip
-from ..crossings import deepest_edge, deepest_inside, first_crossing
-from ..pressure import enclosed
-from ..statistics import ParticleStatistics
+from ..contact.crossings import deepest_edge, deepest_inside, first_crossing
+from ..particles.statistics import ParticleStatistics
+from ..scene.pressure import enclosed
 from .substeps import SubstepChoice
 
 

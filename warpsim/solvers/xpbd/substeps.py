@@ -15,9 +15,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from ...core.language import array
-from ..checks import count, positive, refuse
-from ..contacts import Contacts
-from ..surface_contacts import SurfaceContacts
+from ..contact.contacts import Contacts
+from ..contact.surface_contacts import SurfaceContacts
+from ..scene.checks import count, positive, refuse
 from .demands import ball_motions, shape_motions, shortest_edges, surface_motions, unsolved_strains
 
 AUTO = "auto"

@@ -9,7 +9,7 @@ from shape_probe import measured
 
 import warpsim as wp
 from warpsim.solvers import ShapeType
-from warpsim.solvers.shapes import moved, surface_velocity, to_shape, to_world
+from warpsim.solvers.scene.shapes import moved, surface_velocity, to_shape, to_world
 
 RNG = np.random.default_rng(5)
 POINTS = RNG.uniform(-1.5, 1.5, size=(200, 3))

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from scipy.spatial import cKDTree
 
-from ..arguments import checked, integers, numbers
-from ..core.language import float32
-from ..errors import ModelError
+from ...arguments import checked, integers, numbers
+from ...core.language import float32
+from ...errors import ModelError
 from . import cloth, pressure, soft
 from .checks import check_materials
 from .model import Model

@@ -6,7 +6,8 @@ import pytest
 
 import warpsim as wp
 from warpsim.core.runtime.launches import pool
-from warpsim.solvers import ModelBuilder, SolverXPBD, bends, cloth
+from warpsim.solvers import ModelBuilder, SolverXPBD
+from warpsim.solvers.scene import bends, cloth
 
 
 def grid(nx, ny, width, height, alternate=True, noise=0.0):

@@ -14,17 +14,17 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Any
 
-from ..core.language import (
+from ...core.language import (
     Array, Float, Quat, Transform, Vec, abs, clamp, cos, dot, float32, floor, func, int32, length, min, normalize,
     quaternion, sin, sqrt, transformation, uint64, vec3, where,
 )  # fmt: skip
-from ..core.lib.quaternions import quat_rotate, quat_rotate_inv
-from ..core.lib.spatial import spatial_bottom, spatial_top, velocity_at_point
-from ..core.lib.transforms import transform_get_rotation, transform_get_translation
-from ..geometry.mesh.eval import mesh_eval_position
-from ..geometry.mesh.query import mesh_query_point_sign_normal
-from ..geometry.volume.sample import LINEAR, volume_sample_grad_f
-from ..geometry.volume.transform import volume_world_to_index
+from ...core.lib.quaternions import quat_rotate, quat_rotate_inv
+from ...core.lib.spatial import spatial_bottom, spatial_top, velocity_at_point
+from ...core.lib.transforms import transform_get_rotation, transform_get_translation
+from ...geometry.mesh.eval import mesh_eval_position
+from ...geometry.mesh.query import mesh_query_point_sign_normal
+from ...geometry.volume.sample import LINEAR, volume_sample_grad_f
+from ...geometry.volume.transform import volume_world_to_index
 
 
 class ShapeType(IntEnum):

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arguments import checked
-from ..core.language import (
+from ...arguments import checked
+from ...core.language import (
     array, float32, float64, int32, matrix_type, transformd, transformf, vec2i, vec3d, vec3f, vec3i, vec4i, vector_type,
 )  # fmt: skip
-from ..core.runtime.arrays.fixed import Fixed, read_only
-from ..core.runtime.devices.device import get_device
-from ..core.types.compounds import scalar_of
-from ..core.types.scalars import is_float
-from ..errors import ModelError
-from ..geometry.mesh.mesh import Mesh
-from ..geometry.volume.volume import Volume
+from ...core.runtime.arrays.fixed import Fixed, read_only
+from ...core.runtime.devices.device import get_device
+from ...core.types.compounds import scalar_of
+from ...core.types.scalars import is_float
+from ...errors import ModelError
+from ...geometry.mesh.mesh import Mesh
+from ...geometry.volume.volume import Volume
 from . import bends, closed, cloth
 from .control import Control
 from .shapes import ShapeType

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arguments import checked, numbers
-from ..errors import ModelError, shown
+from ...arguments import checked, numbers
+from ...errors import ModelError, shown
 
 if TYPE_CHECKING:
     from .builder import ModelBuilder

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.language import Vec, array, func, kernel, tid, transformation
-from ..core.lib.transforms import transform_get_rotation, transform_get_translation
+from ...core.language import Vec, array, func, kernel, tid, transformation
+from ...core.lib.transforms import transform_get_rotation, transform_get_translation
 
 
 def origin_of(points: np.ndarray) -> np.ndarray:

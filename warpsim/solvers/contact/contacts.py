@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arguments import checked
-from ..core.language import array, array2d, dot, int32, kernel, launch, tid, uint64, zeros
-from ..core.runtime.arrays.saved_contents import active
-from ..core.runtime.arrays.fixed import Fixed
-from ..errors import ModelError, StateError
-from ..geometry.hash_grid.hash_grid import HashGrid
-from ..geometry.hash_grid.neighbors import hash_grid_neighbors
+from ...arguments import checked
+from ...core.language import array, array2d, dot, int32, kernel, launch, tid, uint64, zeros
+from ...core.runtime.arrays.saved_contents import active
+from ...core.runtime.arrays.fixed import Fixed
+from ...errors import ModelError, StateError
+from ...geometry.hash_grid.hash_grid import HashGrid
+from ...geometry.hash_grid.neighbors import hash_grid_neighbors
 
 if TYPE_CHECKING:
-    from .model import Model
+    from ..scene.model import Model
 
 
 class Contacts(Fixed):

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arguments import checked
-from ..core.language import (
+from ...arguments import checked
+from ...core.language import (
     array, atomic_add, atomic_min, cross, dot, float64, full, int32, kernel, launch, tid, vec3d, zeros,
 )  # fmt: skip
 
-from ..core.runtime.arrays.fixed import Fixed
+from ...core.runtime.arrays.fixed import Fixed
 
 if TYPE_CHECKING:
-    from .model import Model
-    from .state import State
+    from ..scene.model import Model
+    from ..scene.state import State
 
 
 class ParticleStatistics(Fixed):

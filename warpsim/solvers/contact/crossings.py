@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core.language import (
+from ...core.language import (
     Vec, array, atomic_min, cross, dot, empty, float64, full, func, int32, kernel, launch, max, min, tid, uint64, vec2i,
     vec3, vec3d, vec3i, zeros,
 )  # fmt: skip
-from ..geometry.bvh.bvh import Bvh
-from ..geometry.bvh.query import bvh_query_aabb
-from .cloth import edges as edges_of
-from .shapes import for_shape, to_shape
+from ...geometry.bvh.bvh import Bvh
+from ...geometry.bvh.query import bvh_query_aabb
+from ..scene.cloth import edges as edges_of
+from ..scene.shapes import for_shape, to_shape
 from .surface_contacts import bound, reach_of, single
 
 if TYPE_CHECKING:
-    from .model import Model
+    from ..scene.model import Model
 
 _CURE = "help: more substeps, so that nothing moves far in one, or larger radii"
 _ROUNDING = 1.0e-5  # of places where particles rest on a surface [m]

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from ..errors import ModelError
-from ..geometry.nanovdb.layout import GridClass
+from ...errors import ModelError
+from ...geometry.nanovdb.layout import GridClass
 from .shapes import ShapeType
 
 if TYPE_CHECKING:

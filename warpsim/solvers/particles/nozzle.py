@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core.language import Vec, array, cross, dot, float64, func, kernel, launch, length, vector
-from ..core.runtime.arrays.fixed import Fixed
-from ..errors import ModelError, shown
+from ...core.language import Vec, array, cross, dot, float64, func, kernel, launch, length, vector
+from ...core.runtime.arrays.fixed import Fixed
+from ...errors import ModelError, shown
 
 if TYPE_CHECKING:
-    from .model import Model
+    from ..scene.model import Model
 
 
 _WIDEST = 10_000_000  # places side by side

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arguments import integers
-from ..errors import ModelError
+from ...arguments import integers
+from ...errors import ModelError
 from .closed import check_closed
 
 if TYPE_CHECKING:

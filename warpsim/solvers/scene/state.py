@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..arguments import checked
-from ..core.language import clone, full, zeros
-from ..core.runtime.arrays.creation import copy
-from ..core.runtime.arrays.fixed import Fixed, Layout
-from ..errors import StateError, instance
+from ...arguments import checked
+from ...core.language import clone, full, zeros
+from ...core.runtime.arrays.creation import copy
+from ...core.runtime.arrays.fixed import Fixed, Layout
+from ...errors import StateError, instance
 
 if TYPE_CHECKING:
     from .model import Model

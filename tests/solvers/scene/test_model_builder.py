@@ -7,7 +7,8 @@ import pytest
 
 import warpsim as wp
 from warpsim.errors import ArgumentTypeError, ModelError
-from warpsim.solvers import RIGID, ModelBuilder, ParticleStatistics, ShapeConfig, cloth, lame, soft
+from warpsim.solvers import RIGID, ModelBuilder, ParticleStatistics, ShapeConfig, lame
+from warpsim.solvers.scene import cloth, soft
 
 REST = (0.0, 0.0, 0.0, 1.0)
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import numbers
-from ..errors import ModelError
+from ...arguments import numbers
+from ...errors import ModelError
 
 
 def rotated(rotation: Any, points: np.ndarray) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errors import ModelError
+from ...errors import ModelError
 
 
 def check_closed(points: np.ndarray, triangles: np.ndarray, what: str) -> None:

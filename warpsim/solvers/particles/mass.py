@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..core.language import Float, func
+from ...core.language import Float, func
 
 
 @func

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arguments import checked
-from ..errors import ModelError
+from ...arguments import checked
+from ...errors import ModelError
 
 if TYPE_CHECKING:
     from .builder import ModelBuilder

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import ModelError, StateError, shown
+from ...errors import ModelError, StateError, shown
 from . import soft
 from .control import Control
 from .model import Model

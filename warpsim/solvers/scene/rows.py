@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import numbers
-from ..errors import ModelError, shown
+from ...arguments import numbers
+from ...errors import ModelError, shown
 
 
 def one_each(value: Any, name: str, count: int, what: str) -> np.ndarray:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import warpsim as wp
-from warpsim.solvers.nozzle import turned_along
+from warpsim.solvers.particles.nozzle import turned_along
 
 
 def turned(offsets, axes, flows, dtype):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..arguments import checked, numbers
-from ..core.language import array, clone, kernel, launch, tid, zeros
-from ..core.runtime.arrays.fixed import Fixed
-from ..errors import StateError
+from ...arguments import checked, numbers
+from ...core.language import array, clone, kernel, launch, tid, zeros
+from ...core.runtime.arrays.fixed import Fixed
+from ...errors import StateError
 from .shapes import moved
 
 if TYPE_CHECKING:

@@ -15,21 +15,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arguments import checked
-from ..core.language import (
+from ...arguments import checked
+from ...core.language import (
     Float, Vec, abs, array, array2d, array_scan, atomic_add, atomic_max, cross, dot, empty, float32, func, int32,
     kernel, launch, length, max, min, tid, uint64, vec2i, vec3, vec3i, vec4i, zeros,
 )  # fmt: skip
-from ..core.lib.closest import closest_point_edge_edge, closest_point_triangle
-from ..core.runtime.arrays.fixed import Fixed
-from ..errors import ModelError, StateError
-from ..geometry.bvh.bvh import Bvh
-from ..geometry.bvh.query import bvh_query_aabb
-from .cloth import edges as edges_of
+from ...core.lib.closest import closest_point_edge_edge, closest_point_triangle
+from ...core.runtime.arrays.fixed import Fixed
+from ...errors import ModelError, StateError
+from ...geometry.bvh.bvh import Bvh
+from ...geometry.bvh.query import bvh_query_aabb
+from ..scene.cloth import edges as edges_of
 from .contacts import coefficient_of, note_filled
 
 if TYPE_CHECKING:
-    from .model import Model
+    from ..scene.model import Model
 
 _ADVANCES = 8  # distances that are taken of one pair within a substep
 _BESIDE = 0.25  # how far beyond borders sides still count, relative to heights of triangles and lengths of edges

@@ -1,0 +1,1 @@
+"""What solvers of particles share: inverse masses, origins, nozzles of streams, statistics."""
