@@ -30,10 +30,10 @@ from .layout import BYTES, I8, I64, WORD
 class Options:
     """What changes generated code; part of the cache key.
 
-    `layouts`: per parameter `C` (contiguous) or `A`. `aliased`: arrays that are summed into overlap
-    others, so the plan assumes nothing about atomics. For the CPU alone: `lanes` as in `config`. For CUDA alone:
-    `lineinfo` keeps the relation to source lines, and `bounds` are the most threads of a block and the least blocks
-    of a multiprocessor, 0 where free.
+    `layouts`: per parameter `C` (an array that is contiguous, a struct whose arrays all are) or `A`. `aliased`: arrays
+    that are summed into overlap others, so the plan assumes nothing about atomics. For the CPU alone: `lanes` as in
+    `config`. For CUDA alone: `lineinfo` keeps the relation to source lines, and `bounds` are the most threads of a
+    block and the least blocks of a multiprocessor, 0 where free.
     """
 
     layouts: tuple[str, ...] = ()
@@ -132,11 +132,24 @@ class Target:
             parts[param] = self._contiguous(param.type, flat) if contiguous else flat
         return parts
 
+    def _contiguous(self, t: Any, flat: list[Any]) -> list[Any]:
+        """The value of a parameter whose arrays are contiguous."""
+        if isinstance(t, ArrayType):
+            return self._contiguous_array(t, flat)
+        if not structs.is_struct(t):
+            return flat
+        parts, at = [], 0
+        for field in t.fields.values():
+            end = at + len(layout.register_types(field))
+            parts += self._contiguous(field, flat[at:end])
+            at = end
+        return parts
+
     def argument(self, block: Any, t: Any, at: int) -> list[Any]:
         """The value of type `t` that starts `at` bytes into the argument block."""
         return layout.load(self.builder, self.builder.gep(block, [ll.Constant(I64, at)]), t)
 
-    def _contiguous(self, t: ArrayType, flat: list[Any]) -> list[Any]:
+    def _contiguous_array(self, t: ArrayType, flat: list[Any]) -> list[Any]:
         """Strides of a contiguous array follow from its shape, which lets loops vectorise."""
         stride: Any = ll.Constant(I64, structs.numpy_dtype(t.dtype).itemsize)
         strides = []
