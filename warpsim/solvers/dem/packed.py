@@ -38,20 +38,6 @@ class Grains:
     limit: Float
 
 
-@generic_struct
-class GrainState:
-    """What is loaded from a state and a model, and stored in a state; f, radius and mass are loaded alone."""
-
-    q: Array[Vec[3, Float]]
-    rest: Array[Vec[3, Float]]
-    qd: Array[Vec[3, Float]]
-    w: Array[Vec[3, Float]]
-    rotation: Array[Quat[Float]]
-    f: Array[Vec[3, Float]]
-    radius: Array[Float]
-    mass: Array[Float]
-
-
 class Packed:
     """Arrays in the order of the grains, which stay the same arrays when that order changes.
 
@@ -78,7 +64,7 @@ class Packed:
         self._sorted = {a.dtype: zeros_like(a) for a in (self.number, self.inv_mass, self.q, self.v, self.rotation)}
 
     def grains(self, lists: VerletList) -> Any:
-        """The struct of kernels that look at each grain by itself."""
+        """What kernels take that look at each grain by itself."""
         own = [self.number, self.kind, self.q, self.v, self.w, self.rotation, self.inv_mass, self.pull]
         own += [self.force, self.torque, self.seen]
         return Grains[self.model.dtype](*own, lists.outdated, lists.limit)
@@ -152,32 +138,39 @@ class Packed:
 
 
 @kernel
-def load(origin: Any, state: Any, g: Any):
+def load(
+    origin: Any, particle_q: array(dtype=Any), particle_rest: array(dtype=Any), particle_qd: array(dtype=Any),
+    particle_w: array(dtype=Any), particle_rotation: array(dtype=Any), particle_f: array(dtype=Any),
+    radius: array(dtype=Any), mass: array(dtype=Any), g: Any,
+):  # fmt: skip
     """Put a state into the order of the cells."""
     k = tid()
     i = g.number[k]
-    p = from_origin(origin, state.q[i], state.rest[i])
-    packed = vector(p[0], p[1], p[2], state.radius[i])
+    p = from_origin(origin, particle_q[i], particle_rest[i])
+    packed = vector(p[0], p[1], p[2], radius[i])
     g.q[k] = packed
-    g.v[k] = state.qd[i]
-    g.w[k] = state.w[i]
-    g.rotation[k] = state.rotation[i]
-    g.pull[k] = state.f[i]
-    g.inv_mass[k] = inverse_mass(state.mass[i])
+    g.v[k] = particle_qd[i]
+    g.w[k] = particle_w[i]
+    g.rotation[k] = particle_rotation[i]
+    g.pull[k] = particle_f[i]
+    g.inv_mass[k] = inverse_mass(mass[i])
     note_moved(g.outdated, g.limit, packed, g.seen[k])
 
 
 @kernel
-def store(origin: Any, g: Any, state: Any):
+def store(
+    origin: Any, g: Any, particle_q: array(dtype=Any), particle_rest: array(dtype=Any), particle_qd: array(dtype=Any),
+    particle_w: array(dtype=Any), particle_rotation: array(dtype=Any),
+):  # fmt: skip
     """Put a state back into the order of the model."""
     k = tid()
     i = g.number[k]
     rounded, rest = in_world(origin, position(g.q[k]))
-    state.q[i] = rounded
-    state.rest[i] = rest
-    state.qd[i] = g.v[k]
-    state.w[i] = g.w[k]
-    state.rotation[i] = g.rotation[k]
+    particle_q[i] = rounded
+    particle_rest[i] = rest
+    particle_qd[i] = g.v[k]
+    particle_w[i] = g.w[k]
+    particle_rotation[i] = g.rotation[k]
 
 
 @kernel

@@ -33,7 +33,7 @@ from .contact import ROLLING_MODELS
 from .grains import Pairs, grain_kernel
 from .laws import LAWS
 from .materials import COLUMNS, Material, Materials
-from .packed import GrainState, Packed, integrate, load, store
+from .packed import Packed, integrate, load, store
 from .statistics import GrainStatistics
 from .stream import GrainNozzle, GrainStream, advance_time
 from .walls import Wall, middles, move_walls, wall_kernel
@@ -104,6 +104,7 @@ class SolverDEM(Fixed):
         if law == "jkr":
             _check_necks(kinds, 0.25 * largest, skin)
         self._grains = Packed(model, rolling == "spring", law == "jkr")
+        self._own = self._grains.grains(self.neighbours)
         self.resting = model.control()
         self._graphs = GraphCache(model.device, _GRAPHS)
         self._make_tables()
@@ -158,26 +159,24 @@ class SolverDEM(Fixed):
 
     def _begin(self, state: State, control: Control) -> None:
         """Tables, walls where the control has them, grains in the order of the cells."""
-        model, g = self.model, self._grains
+        model = self.model
         self.materials.tabulate(self._table)
         if model.shape_count:
             self.materials.tabulate_walls(model, self._wall_table)
             poses = [self.origin, control.shape_transform, self._pose]
             launch(place_shapes, model.shape_count, poses, device=model.device)
             self.shape_force.zero_()
-        self._run(load, self.origin, self._arrays(state), g.grains(self.neighbours))
+        moving = [state.particle_q, state.particle_rest, state.particle_qd, state.particle_w, state.particle_rotation]
+        fixed = [model.particle_radius, model.particle_mass]
+        self._run(load, self.origin, *moving, state.particle_f, *fixed, self._own)
         for nozzle in self.streams:
-            nozzle.hold(state, self.origin, g, self.neighbours)
+            nozzle.hold(state, self.origin, self._own)
 
     def _end(self, before: State, state: State, dt: float) -> None:
         if self.streams:
             advance_time(before, state, dt)
-        self._run(store, self.origin, self._grains.grains(self.neighbours), self._arrays(state))
-
-    def _arrays(self, state: State) -> Any:
-        model, s = self.model, state
-        moving = [s.particle_q, s.particle_rest, s.particle_qd, s.particle_w, s.particle_rotation, s.particle_f]
-        return GrainState[model.dtype](*moving, model.particle_radius, model.particle_mass)
+        arrays = [state.particle_q, state.particle_rest, state.particle_qd, state.particle_w, state.particle_rotation]
+        self._run(store, self.origin, self._own, *arrays)
 
     def _sort_if_needed(self) -> None:
         """List neighbours anew where the lists may lack a pair. In a capture, each launch of the graph asks again."""
@@ -200,23 +199,23 @@ class SolverDEM(Fixed):
     def _substep(self, control: Control, h: float) -> None:
         """Forces between grains, forces of walls, motion."""
         model, g, lists, dt = self.model, self._grains, self.neighbours, self.model.dtype(h)
-        touch, grains = grain_kernel(self.law, self.rolling, self.force_limit, any(lists.period)), g.grains(lists)
+        touch = grain_kernel(self.law, self.rolling, self.force_limit, any(lists.period))
         pairs = Pairs[model.dtype](lists.rows.offsets, lists.rows.ids, g.bonds, lists.period_vector, dt)
         own = [g.inv_mass, g.kind, g.springs, g.wound, g.force, g.torque]
         self._run(touch, pairs, self._table, g.q, g.v, g.w, *own)
         for s in range(model.shape_count):
-            self._touch_wall(s, grains, control, dt)
+            self._touch_wall(s, control, dt)
         motion = [g.inv_mass, g.force, g.torque, g.pull, g.q, g.v, g.w, g.rotation]
-        self._run(integrate, grains, control.gravity, dt, *motion)
+        self._run(integrate, self._own, control.gravity, dt, *motion)
         if model.shape_count:
             launch(move_walls, model.shape_count, [control.shape_velocity, dt, self._pose], device=model.device)
 
-    def _touch_wall(self, s: int, grains: Any, control: Control, dt: Any) -> None:
+    def _touch_wall(self, s: int, control: Control, dt: Any) -> None:
         model, periodic = self.model, any(self.neighbours.period)
         touch = wall_kernel(model.shape_type[s], self.law, self.rolling, self.force_limit, periodic)
         surface = [self._wall_table, model.shape_margin, model.shape_scale, model.shape_heights[s]]
         moving = [self._pose, control.shape_velocity, self.shape_force]
-        self._run(touch, self.wall(s, dt), grains, *surface, *moving)
+        self._run(touch, self.wall(s, dt), self._own, *surface, *moving)
 
     def wall(self, s: int, dt: Any) -> Any:
         """A shape as kernels take it, for a substep [s]."""

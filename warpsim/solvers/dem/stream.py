@@ -22,7 +22,6 @@ from ..particles.nozzle import Nozzle, axis_of, check_room, check_stream, turned
 if TYPE_CHECKING:
     from ..scene.model import Model
     from ..scene.state import State
-    from .packed import Packed
 
 ROOM = 1.02  # between centres, in diameters of the largest grain
 
@@ -59,10 +58,10 @@ class GrainNozzle(Nozzle):
         """How many grains have come: the first ones of the stream's."""
         return self.released_by(state.time.numpy()[0])
 
-    def hold(self, state: State, origin: Any, grains: Packed, lists: Any) -> None:
+    def hold(self, state: State, origin: Any, grains: Any) -> None:
         """Put those that wait in line, before a step from `state`."""
         self.require_particles(state.time)
-        args = [origin, self.line, state.time, self.position, self.velocity, grains.grains(lists)]
+        args = [origin, self.line, state.time, self.position, self.velocity, grains]
         launch(_hold_waiting, self.model.particle_count, args, device=self.model.device)
 
 
@@ -120,7 +119,7 @@ def _sites(radius: float, pitch: float) -> np.ndarray:
 @kernel
 def _hold_waiting(
     origin: Any, line: Any, time: array(dtype=float64), position: array(dtype=Any), velocity: array(dtype=Any), g: Any
-):  # fmt: skip
+):
     k = tid()
     i = g.number[k] - line.first
     if i >= 0 and i < line.due.shape[0]:

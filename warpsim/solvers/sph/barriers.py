@@ -99,11 +99,13 @@ class Barriers(Fixed):
     ):  # fmt: skip
         self.model, self.dim, self.period = model, dim, period
         dtype, device, options = model.dtype, model.device, {"device": model.device, "requires_grad": True}
-        self._lengths = [dtype(f * spacing) for f in (reach, GAP, DEEP)]
         self._margin = dtype(reach * spacing + margin)
         n, count = model.particle_count, model.shape_count
         self._images = [_image(model, s, period) for s in range(count)]
         self._fences = [_fence(model, s, period, bounds, dim) for s in range(count)]
+        lengths = [dtype(f * spacing) for f in (reach, GAP, DEEP)]
+        places = [[*image, *fence, *lengths] for image, fence in zip(self._images, self._fences, strict=True)]
+        self._barriers = [Barrier[dtype](s, _bit(s), model.shape_source[s], *places[s]) for s in range(count)]
         self.waiting, self.counts, self.near = (zeros(k, int32, device) for k in (n, 2 + count, n))
         self._stop = zeros(n, model.vec3, **options)
         self._sums = zeros((count, _PARTS), model.spatial_vector, **options)
@@ -118,7 +120,7 @@ class Barriers(Fixed):
         """Note anew which particles are near which shapes."""
         for s in range(self.model.shape_count):
             find = _near_kernel(self.model.shape_type[s], self._is_imaged(s))
-            args = [self._barrier(s), *self._surface(s), self._margin, pose, x, self.near]
+            args = [self._barriers[s], *self._surface(s), self._margin, pose, x, self.near]
             launch(find, len(self.near), args, device=self.model.device, record_tape=False)
 
     def hold(self, p: Any, pose: Any, twist: Any, dt: Any, share: Any, watched: bool, reaction: Any) -> None:
@@ -130,8 +132,8 @@ class Barriers(Fixed):
         self.counts.zero_()
         arrays = [p.number, p.mass, p.begin, p.x, p.v, self._stop, self.waiting, self.near]
         held = Held[self.model.dtype](*arrays)
-        for s in range(self.model.shape_count):
-            imaged, barrier = self._is_imaged(s), self._barrier(s)
+        for s, barrier in enumerate(self._barriers):
+            imaged = self._is_imaged(s)
             hold = _hold_kernel(self.model.shape_type[s], imaged, self.dim, watched)
             self._run(hold, p.water, barrier, held, *self._surface(s), pose, twist, dt, self.counts)
             self._run(_add_kernel(imaged, watched), _PARTS, barrier, held, pose, self.counts, self._sums)
@@ -166,11 +168,6 @@ class Barriers(Fixed):
             deepest = np.maximum(deepest, np.where(here, -away, -np.inf))
             lost |= ~here & (away < 0.0)
         return deepest, lost
-
-    def _barrier(self, s: int) -> Any:
-        model = self.model
-        places = [*self._images[s], *self._fences[s], *self._lengths]
-        return Barrier[model.dtype](s, _bit(s), model.shape_source[s], *places)
 
     def _surface(self, s: int) -> list[Any]:
         """Arrays that the distance of a shape reads."""
@@ -327,7 +324,7 @@ def _add_kernel(imaged: bool, watched: bool) -> Any:
     @kernel
     def add_stops(
         barrier: Any, held: Any, pose: array(dtype=Any), counts: array(dtype=int32), sums: array(dtype=Any, ndim=2)
-    ):  # fmt: skip
+    ):
         part, s = tid(), barrier.s
         total, turns = held.stop[0] * 0.0, held.stop[0] * 0.0
         if counts[STOPPED + s] > 0:

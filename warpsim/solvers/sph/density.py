@@ -117,7 +117,7 @@ def _lift_at(carried: bool) -> Any:
 @functools.cache
 def continuity_kernel(
     name: str, dim: int, periodic: bool, weighed: bool, carried: bool, suction: bool, search: Search
-) -> Any:  # fmt: skip
+) -> Any:
     """The kernel of one step of the equation of continuity, with positions as they are half-way.
 
     What diffuses is density without its slope under the fluid's weight. weighed: `level` is without it already, else

@@ -31,18 +31,6 @@ class Moving:
     pull: Array[Vec[3, Float]]
 
 
-@generic_struct
-class FluidState:
-    """What is loaded from a state and a model, and stored in a state; mass and f are loaded alone."""
-
-    q: Array[Vec[3, Float]]
-    rest: Array[Vec[3, Float]]
-    qd: Array[Vec[3, Float]]
-    rho: Array[Float]
-    f: Array[Vec[3, Float]]
-    mass: Array[Float]
-
-
 class Particles(Fixed):
     """Arrays of `water` particles of fluid, then `walls` of walls, each in an order in which neighbours are near.
 
@@ -102,6 +90,7 @@ class Particles(Fixed):
         self._before, self._copies = Moving[self.model.dtype](*copies), list(zip(copies, arrays, strict=True))
         self.seen = zeros(total, self.model.vec3, device)
         self.outdated = array([1], dtype=int32, device=device)
+        self._near: dict[Any, Near] = {}
 
     @property
     def points(self) -> Any:
@@ -128,10 +117,17 @@ class Particles(Fixed):
 
     def near(self, listed: bool, reach: float, h: float) -> Near:
         """Neighbours of fluid and of walls for kernels: from lists, or less than `reach` [m] away in the grid."""
-        dtype, lists = self.model.dtype, (self.around_water, self.around_walls)
+        key = (listed, id(self.around_water.ids), id(self.around_walls.ids))
+        if key not in self._near:
+            self._near.clear()
+            self._near[key] = self._find_near(listed, self.model.dtype(reach), self.model.dtype(h))
+        return self._near[key]
+
+    def _find_near(self, listed: bool, reach: Any, h: Any) -> Near:
+        lists = (self.around_water, self.around_walls)
         rows = [(row.counts, row.ids) if listed else (None, None) for row in lists]
-        rest = [self.grid.id, dtype(reach), self.around_water.period, self.water, self.walls, dtype(h)]
-        water, walls = (Around[dtype](*row, *rest) for row in rows)
+        rest = [self.grid.id, reach, self.around_water.period, self.water, self.walls, h]
+        water, walls = (Around[self.model.dtype](*row, *rest) for row in rows)
         if listed:
             return Near(True, *(Launched(LISTED, a, row.dim) for a, row in zip((water, walls), lists, strict=True)))
         return Near(False, Launched(IN_GRID, water, self.water), Launched(WATER_IN_GRID, walls, self.walls))
@@ -170,7 +166,7 @@ def _note(x: array(dtype=Any), seen: array(dtype=Any), limit: Any, outdated: arr
 @kernel
 def _reorder(
     order: array(dtype=int32), water: int32, before: Any, after: Any, slot: array(dtype=int32), seen: array(dtype=Any)
-):  # fmt: skip
+):
     k = tid()
     i = order[k]
     after.number[k] = before.number[i]
@@ -185,24 +181,30 @@ def _reorder(
 
 
 @kernel
-def load(origin: Any, state: Any, p: Any):
+def load(
+    origin: Any, particle_q: array(dtype=Any), particle_rest: array(dtype=Any), particle_qd: array(dtype=Any),
+    particle_rho: array(dtype=Any), particle_f: array(dtype=Any), particle_mass: array(dtype=Any), p: Any,
+):  # fmt: skip
     """Take over a state."""
     k = tid()
     i = p.number[k]
-    p.x[k] = from_origin(origin, state.q[i], state.rest[i])
-    p.v[k] = state.qd[i]
-    p.rho[k] = state.rho[i]
-    p.pull[k] = state.f[i]
-    p.mass[k] = state.mass[i]
+    p.x[k] = from_origin(origin, particle_q[i], particle_rest[i])
+    p.v[k] = particle_qd[i]
+    p.rho[k] = particle_rho[i]
+    p.pull[k] = particle_f[i]
+    p.mass[k] = particle_mass[i]
 
 
 @kernel
-def store(origin: Any, p: Any, state: Any):
+def store(
+    origin: Any, p: Any, particle_q: array(dtype=Any), particle_rest: array(dtype=Any), particle_qd: array(dtype=Any),
+    particle_rho: array(dtype=Any),
+):  # fmt: skip
     """Hand over a state."""
     k = tid()
     i = p.number[k]
     rounded, rest = in_world(origin, p.x[k])
-    state.q[i] = rounded
-    state.rest[i] = rest
-    state.qd[i] = p.v[k]
-    state.rho[i] = p.rho[k]
+    particle_q[i] = rounded
+    particle_rest[i] = rest
+    particle_qd[i] = p.v[k]
+    particle_rho[i] = p.rho[k]

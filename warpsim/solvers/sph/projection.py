@@ -29,7 +29,7 @@ def measure_kernel(name: str, dim: int, periodic: bool, search: Search) -> Any:
     @kernel
     def measure(
         around: Any, x: array(dtype=Any), mass: array(dtype=Any), rho: array(dtype=Any), stiffness: array(dtype=Any)
-    ):  # fmt: skip
+    ):
         i, h = search.particle(), around.h
         q, total, squares = x[i], h * 0.0, h * 0.0
         mean = q * 0.0

@@ -35,7 +35,7 @@ from .density import continuity_kernel, halfway_kernel, press_kernel, sum_kernel
 from .fluid import SOUND, Fluid
 from .around import Launched, Near
 from .forces import Forces, drift, force_kernel, kick
-from .particles import FluidState, Particles, load, store
+from .particles import Particles, load, store
 from .sampling import in_world, sample_shapes
 from .shifting import move_shifted, shift_kernel
 from .smoothing import smoothing
@@ -114,6 +114,7 @@ class SolverSPH(Fixed):
         if streams:
             model.add_state_field("poured", float64, len(streams))
         self.particles = self._make_particles(corners, streams, overlaps)
+        self._forces = Forces[model.dtype](self.particles.pull, self.particles.a, self.particles.mix)
         self._graphs = GraphCache(model.device, _GRAPHS)
         self.resting = model.control()
 
@@ -165,7 +166,8 @@ class SolverSPH(Fixed):
         for _ in range(substeps):
             self._run_substep(control, dt / substeps, substeps)
         p = self.particles
-        self._run(store, p.water, self.origin, p.moving, self._arrays(state_out))
+        into = [state_out.particle_q, state_out.particle_rest, state_out.particle_qd, state_out.particle_rho]
+        self._run(store, p.water, self.origin, p.moving, *into)
         if self.streams:
             copy(state_out.poured, self._poured)
         self._put(steps=self.steps + 1)
@@ -178,7 +180,8 @@ class SolverSPH(Fixed):
         """The state and the poses of shapes into the solver's arrays."""
         p, model = self.particles, self.model
         p.weigh_as(model.particle_mass)
-        self._run(load, p.water, self.origin, self._arrays(state), p.moving)
+        moving = [state.particle_q, state.particle_rest, state.particle_qd, state.particle_rho, state.particle_f]
+        self._run(load, p.water, self.origin, *moving, model.particle_mass, p.moving)
         if model.shape_count:
             self._run(place_shapes, model.shape_count, self.origin, control.shape_transform, self._pose)
             self.shape_force.zero_()
@@ -188,10 +191,6 @@ class SolverSPH(Fixed):
             nozzle.require_particles(self._poured[nozzle.number :])
         self._hold_streams()
         self._place_walls(control, h)
-
-    def _arrays(self, state: State) -> Any:
-        moving = [state.particle_q, state.particle_rest, state.particle_qd, state.particle_rho, state.particle_f]
-        return FluidState[self.model.dtype](*moving, self.model.particle_mass)
 
     def _hold_streams(self) -> None:
         for nozzle in self.streams:
@@ -254,9 +253,8 @@ class SolverSPH(Fixed):
         """Accelerations by all forces."""
         p, fluid = self.particles, self.fluid
         terms = (self._viscous, self._turning, *(self._has(number) for number in (fluid.xsph, fluid.tension)))
-        forces = Forces[self.model.dtype](p.pull, p.a, p.mix)
         others = [control.gravity, p.x, p.v, p.slip, p.spin, p.rho, p.push, p.mass]
-        self._run_near(force_kernel, near.water, (self.no_slip, *terms), forces, self.fluid_numbers, *others)
+        self._run_near(force_kernel, near.water, (self.no_slip, *terms), self._forces, self.fluid_numbers, *others)
 
     def _spin_fluid(self, near: Near) -> None:
         """How the fluid turns around each particle, where viscosity asks for it."""

@@ -145,7 +145,7 @@ def wall_pressure_kernel(name: str, dim: int, periodic: bool, suction: bool, no_
                 s = walls.shape[n]
                 walls.slip[wall] = slip_of(
                     q, back / weight, flow / weight, walls.toward[n], pose[s], twist[s], walls.spacing
-                )  # fmt: skip
+                )
 
     return press_walls
 
