@@ -129,34 +129,12 @@ class Target:
         for k, (param, at) in enumerate(zip(self.fn.params, offsets, strict=True)):
             flat = self.argument(block, param.type, at)
             contiguous = k < len(self.options.layouts) and self.options.layouts[k] == "C"
-            parts[param] = self._contiguous(param.type, flat) if contiguous else flat
-        return parts
-
-    def _contiguous(self, t: Any, flat: list[Any]) -> list[Any]:
-        """The value of a parameter whose arrays are contiguous."""
-        if isinstance(t, ArrayType):
-            return self._contiguous_array(t, flat)
-        if not structs.is_struct(t):
-            return flat
-        parts, at = [], 0
-        for field in t.fields.values():
-            end = at + len(layout.register_types(field))
-            parts += self._contiguous(field, flat[at:end])
-            at = end
+            parts[param] = layout.contiguous(self.builder, param.type, flat) if contiguous else flat
         return parts
 
     def argument(self, block: Any, t: Any, at: int) -> list[Any]:
         """The value of type `t` that starts `at` bytes into the argument block."""
         return layout.load(self.builder, self.builder.gep(block, [ll.Constant(I64, at)]), t)
-
-    def _contiguous_array(self, t: ArrayType, flat: list[Any]) -> list[Any]:
-        """Strides of a contiguous array follow from its shape, which lets loops vectorise."""
-        stride: Any = ll.Constant(I64, structs.numpy_dtype(t.dtype).itemsize)
-        strides = []
-        for extent in reversed(flat[2 : 2 + t.ndim]):
-            strides.insert(0, stride)
-            stride = self.builder.mul(stride, extent, flags=("nsw",))
-        return [*flat[: 2 + t.ndim], *strides, *flat[2 + 2 * t.ndim :]]
 
     # ----- integers -------------------------------------------------------------------------
 
