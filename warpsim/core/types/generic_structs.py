@@ -51,8 +51,8 @@ class GenericStruct:
             "__module__": self.__module__, "__qualname__": self._qualname + suffix, "__doc__": self.__doc__,
             "__annotations__": {name: with_float(t, dtype) for name, t in self._annotations.items()},
         }  # fmt: skip
-        made: type[Struct] = struct(type(self.__name__ + suffix, (), body))
-        return made
+        family_member: type[Struct] = struct(type(self.__name__ + suffix, (), body))
+        return family_member
 
 
 def with_float(pattern: Any, dtype: Any) -> Any:

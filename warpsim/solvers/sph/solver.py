@@ -331,8 +331,8 @@ class SolverSPH(Fixed):
 
     def _run_near(self, kernel_of: Any, near: Launched, options: tuple[Any, ...], *args: Any) -> None:
         """Launch the kernel with neighbours that is made for this fluid, options and search."""
-        made = kernel_of(self.kernel, self.dim, any(self.period), *options, search=near.search)
-        self._run(made, near.dim, near.around, *args)
+        kernel = kernel_of(self.kernel, self.dim, any(self.period), *options, search=near.search)
+        self._run(kernel, near.dim, near.around, *args)
 
     def _run(self, kernel: Any, dim: Any, *args: Any) -> None:
         launch(kernel, dim, args, device=self.model.device)
