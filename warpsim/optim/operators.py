@@ -25,7 +25,7 @@ from ..core.language import (
     radix_sort_pairs,
     tid,
     zeros,
-)  # fmt: skip
+)
 from ..core.runtime.arrays.fixed import Fixed, PrivateCopy
 from ..core.runtime.arrays.saved_contents import Paused
 from ..core.runtime.devices.capture import current_graph

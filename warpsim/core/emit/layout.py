@@ -101,6 +101,25 @@ def load(b: Any, address: Any, t: Any, constant: bool = False) -> list[Any]:
     return [_load_scalar(b, _offset(b, address, at), leaf, constant) for leaf, at in structs.leaves(t)]
 
 
+def contiguous(b: Any, t: Any, flat: list[Any]) -> list[Any]:
+    """A flattened value whose arrays are contiguous: their strides follow from shapes, which lets loops vectorise."""
+    if isinstance(t, ArrayType):
+        stride: Any = ll.Constant(I64, structs.numpy_dtype(t.dtype).itemsize)
+        strides: list[Any] = []
+        for extent in reversed(flat[2 : 2 + t.ndim]):
+            strides.insert(0, stride)
+            stride = b.mul(stride, extent, flags=("nsw",))
+        return [*flat[: 2 + t.ndim], *strides, *flat[2 + 2 * t.ndim :]]
+    if not structs.is_struct(t):
+        return flat
+    parts, at = [], 0
+    for field in t.fields.values():
+        end = at + len(register_types(field))
+        parts += contiguous(b, field, flat[at:end])
+        at = end
+    return parts
+
+
 def store(b: Any, address: Any, t: Any, flat: list[Any]) -> None:
     """Write a flattened value to memory at a byte pointer."""
     if isinstance(t, ArrayType):

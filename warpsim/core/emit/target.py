@@ -30,10 +30,10 @@ from .layout import BYTES, I8, I64, WORD
 class Options:
     """What changes generated code; part of the cache key.
 
-    `layouts`: per parameter `C` (contiguous) or `A`. `aliased`: arrays that are summed into overlap
-    others, so the plan assumes nothing about atomics. For the CPU alone: `lanes` as in `config`. For CUDA alone:
-    `lineinfo` keeps the relation to source lines, and `bounds` are the most threads of a block and the least blocks
-    of a multiprocessor, 0 where free.
+    `layouts`: per parameter `C` (an array that is contiguous, a struct whose arrays all are) or `A`. `aliased`: arrays
+    that are summed into overlap others, so the plan assumes nothing about atomics. For the CPU alone: `lanes` as in
+    `config`. For CUDA alone: `lineinfo` keeps the relation to source lines, and `bounds` are the most threads of a
+    block and the least blocks of a multiprocessor, 0 where free.
     """
 
     layouts: tuple[str, ...] = ()
@@ -129,21 +129,12 @@ class Target:
         for k, (param, at) in enumerate(zip(self.fn.params, offsets, strict=True)):
             flat = self.argument(block, param.type, at)
             contiguous = k < len(self.options.layouts) and self.options.layouts[k] == "C"
-            parts[param] = self._contiguous(param.type, flat) if contiguous else flat
+            parts[param] = layout.contiguous(self.builder, param.type, flat) if contiguous else flat
         return parts
 
     def argument(self, block: Any, t: Any, at: int) -> list[Any]:
         """The value of type `t` that starts `at` bytes into the argument block."""
         return layout.load(self.builder, self.builder.gep(block, [ll.Constant(I64, at)]), t)
-
-    def _contiguous(self, t: ArrayType, flat: list[Any]) -> list[Any]:
-        """Strides of a contiguous array follow from its shape, which lets loops vectorise."""
-        stride: Any = ll.Constant(I64, structs.numpy_dtype(t.dtype).itemsize)
-        strides = []
-        for extent in reversed(flat[2 : 2 + t.ndim]):
-            strides.insert(0, stride)
-            stride = self.builder.mul(stride, extent, flags=("nsw",))
-        return [*flat[: 2 + t.ndim], *strides, *flat[2 + 2 * t.ndim :]]
 
     # ----- integers -------------------------------------------------------------------------
 

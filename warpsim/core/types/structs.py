@@ -129,7 +129,7 @@ def _struct_of(cls: Any) -> type[Struct]:
     if not isinstance(cls, type):
         raise TypeError(f"@wp.struct is given {shown(cls)}\nexpected: a class with annotated fields")
     # typing.get_type_hints refuses what is no type: before Python 3.11 that is what array types are to it.
-    written = [_annotations(base) for base in reversed(cls.__mro__)]
+    written = [annotations_of(base) for base in reversed(cls.__mro__)]
     hints = {name: canonical(without_none(t)) for part in written for name, t in part.items()}
     reserved = [name for name in hints if name.startswith("__") and name.endswith("__") and len(name) > 4]
     if reserved:
@@ -145,7 +145,7 @@ def _struct_of(cls: Any) -> type[Struct]:
     return StructType(cls.__name__, (Struct,), {**body, "__struct__": Layout(hints, defaults)})
 
 
-def _annotations(cls: type) -> dict[str, Any]:
+def annotations_of(cls: type) -> dict[str, Any]:
     """The annotations of one class as objects; texts are evaluated where the class stands."""
     known = inspect.get_annotations(cls)
     if not any(isinstance(t, str) for t in known.values()):

@@ -151,7 +151,7 @@ def _note_top_nodes(queue: array(dtype=int32), node_of: array(dtype=int32)):
 
 def assembled(
     boxes: Boxes, table: np.ndarray, links: np.ndarray, kinds: np.ndarray, n: int, leaf_size: int, device: Any
-) -> tuple[Built, array]:  # fmt: skip
+) -> tuple[Built, array]:
     """Nodes over the ranges of a binary tree, and below them; and the nodes that are made of the ranges.
 
     table: the ranges. links: the number of the left child of each, or -1. kinds: what stands over how many groups

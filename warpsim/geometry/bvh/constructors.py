@@ -24,7 +24,7 @@ CONSTRUCTORS = (None, "sah", "median", "lbvh", "cubql")
 
 def construct(
     constructor: str | None, lowers: array, uppers: array, leaf_size: int = 1, groups: array | None = None
-) -> tuple[Built, array, array]:  # fmt: skip
+) -> tuple[Built, array, array]:
     """The hierarchy over boxes (n vec3 each) where they are, all groups in ascending order, and their nodes.
 
     constructor: one of CONSTRUCTORS. Raises `BvhError` for too many groups.

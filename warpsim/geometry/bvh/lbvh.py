@@ -237,7 +237,7 @@ def _adopt(nodes: array(dtype=BvhNode), numbers: array(dtype=int32)):
 
 def build_sorted(
     lowers: array, uppers: array, leaf_size: int = 1, groups: array | None = None, names: array | None = None
-) -> tuple[Built, array]:  # fmt: skip
+) -> tuple[Built, array]:
     """The hierarchy over boxes (n vec3 each), with up to `leaf_size` <= MAX_LEAF boxes to a leaf; and nodes of groups.
 
     groups: (n,) int32; names: all of them, ascending. The boxes of each make up one node; a group whose boxes are all

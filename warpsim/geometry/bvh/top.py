@@ -215,7 +215,7 @@ def split_top(
 
 def _split_level(
     boxes: Boxes, level: np.ndarray, depth: int, budget: int, largest: int, capacity: int, device: Any
-) -> np.ndarray:  # fmt: skip
+) -> np.ndarray:
     """Split every range of a level; returns both sides of each, shape (ranges, 2)."""
     count = level.size
     sizes = (level["end"] - level["begin"]).astype(np.int64)

@@ -50,7 +50,7 @@ def _measure(
 
 def swept_volume_bounds(
     meshes: Sequence[Mesh], transforms: Any, padding: float = 0.0, device: Any = None
-) -> tuple[Any, Any]:  # fmt: skip
+) -> tuple[Any, Any]:
     """The corners of a box around the boxes of all meshes in all poses, widened by `padding` [length] on each side.
 
     meshes, transforms: as of `swept_volume_field`. Raises what that raises.

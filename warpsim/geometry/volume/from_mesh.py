@@ -72,7 +72,7 @@ def _middle(block: vec3i, side: int32, voxel_size: float32) -> vec3:
 @kernel
 def _find_near(
     mesh: uint64, blocks: array(dtype=vec3i), side: int32, voxel_size: float32, reach: float32, near: array(dtype=uint8)
-):  # fmt: skip
+):
     """Which blocks have their middle nearer to the mesh than `reach`."""
     n = tid()
     face = closest_face(resolve(mesh, MeshData), _middle(blocks[n], side, voxel_size), reach)
@@ -82,7 +82,7 @@ def _find_near(
 @kernel
 def _measure(
     mesh: uint64, blocks: array(dtype=vec3i), voxel_size: float32, band: float32, values: array2d(dtype=float32)
-):  # fmt: skip
+):
     """The signed distance of every voxel of blocks of 8^3, at most `band`."""
     n, slot = tid()
     voxel = blocks[n] + vec3i(slot >> 6, slot >> 3 & 7, slot & 7)
@@ -97,7 +97,7 @@ def _measure(
 @kernel
 def _find_inside(
     mesh: uint64, blocks: array(dtype=vec3i), side: int32, voxel_size: float32, inside: array(dtype=uint8)
-):  # fmt: skip
+):
     """Which blocks have their middle inside the mesh."""
     n = tid()
     inside[n] = uint8(_sign(mesh, _middle(blocks[n], side, voxel_size)) < 0.0)

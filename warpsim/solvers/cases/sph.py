@@ -312,7 +312,7 @@ def between_plates() -> Iterator[Measurement]:
 
 def decaying(
     off_lattice: float, smoothing: float, shifting: float, slowest: float, error: float
-) -> Iterator[Measurement]:  # fmt: skip
+) -> Iterator[Measurement]:
     """Vortices in a periodic unit square at Re = 100, 50 particles across, that start off their lattice [spacings]."""
     count, wave = 50, 2.0 * math.pi
     builder = ModelBuilder(gravity=0.0)

@@ -43,7 +43,7 @@ class Contacts(Fixed):
     @checked
     def __init__(
         self, model: Model, margin: float = 0.01, friction: float = 0.3, capacity: int = 32, restitution: float = 0.0
-    ):  # fmt: skip
+    ):
         if not (math.isfinite(margin) and margin >= 0.0 and friction >= 0.0 and capacity > 0):
             raise ModelError(
                 f"margin {margin}, friction {friction}, capacity {capacity}\nexpected: 0 or more, 0 or more, 1 or more"

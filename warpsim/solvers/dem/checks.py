@@ -7,7 +7,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 
-from ...core.language import array, dot, int32, kernel, launch, max, min, sqrt, tid, uint64, zeros
+from ...core.language import array, dot, int32, kernel, launch, max, min, sqrt, tid, zeros
 from ...core.runtime.devices.capture import current_graph
 from ...errors import DivergenceError, StateError
 from ...geometry.hash_grid.neighbors import nearest_image
@@ -62,9 +62,8 @@ def _deepest_in_wall(solver: SolverDEM) -> str | None:
     part, row, where = LARGEST, 0, 0
     parts = zeros(model.particle_count, model.dtype, model.device)
     for s in range(model.shape_count):
-        images = [solver.neighbours.period_vector, solver._middle]
-        shape = [solver._pose, model.shape_margin, model.shape_scale, model.shape_source[s], model.shape_heights[s]]
-        args = [s, *images, *shape, grains.q, grains.inv_mass, parts]
+        shape = [model.shape_margin, model.shape_scale, model.shape_heights[s], solver._pose]
+        args = [solver.wall(s, model.dtype(0.0)), *shape, grains.q, grains.inv_mass, parts]
         look = _wall_kernel(model.shape_type[s], has_images(model.shape_type[s], any(solver.neighbours.period)))
         launch(look, model.particle_count, args, device=model.device, record_tape=False)
         if parts.numpy().max() > part:
@@ -108,19 +107,18 @@ def _wall_kernel(shape_type: int, imaged: bool) -> Any:
 
     @kernel(enable_backward=False)
     def find_in_wall(
-        s: int32, period: Any, middle: array(dtype=Any), pose: array(dtype=Any), margin: array(dtype=Any),
-        scale: array(dtype=Any), source: uint64, heights: array(dtype=Any, ndim=2), q: array(dtype=Any),
-        inv_mass: array(dtype=Any), part: array(dtype=Any),
+        wall: Any, margin: array(dtype=Any), scale: array(dtype=Any), heights: array(dtype=Any, ndim=2),
+        pose: array(dtype=Any), q: array(dtype=Any), inv_mass: array(dtype=Any), part: array(dtype=Any),
     ):  # fmt: skip
         """How deep each grain is in a shape, as a part of its radius; 0 beyond touch."""
-        i = tid()
+        i, s = tid(), wall.s
         a = q[i]
         deep = a[3] * 0.0
         if inv_mass[i] > 0.0:
             p = position(a)
             if imaged:
-                p = beside(p, pose[s], middle[s], period)
-            away, _ = distance(to_shape(pose[s], p), scale[s], source, heights, 2.0 * a[3] + margin[s])
+                p = beside(p, pose[s], wall)
+            away, _ = distance(to_shape(pose[s], p), scale[s], wall.source, heights, 2.0 * a[3] + margin[s])
             deep = max((a[3] + margin[s] - away) / a[3], deep)
         part[i] = deep
 

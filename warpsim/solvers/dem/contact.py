@@ -58,7 +58,7 @@ def slide(
 @func
 def roll_constant(
     limit: Float, stiffness: Float, critical: Float, spin: Vec[3, Float], dt: Float, wound: Vec[3, Float]
-) -> tuple[Vec[3, Float], Vec[3, Float]]:  # fmt: skip
+) -> tuple[Vec[3, Float], Vec[3, Float]]:
     """A torque [N m] of constant size against the relative spin [1/s]; nothing is wound up."""
     size = length(spin)
     if size > 0.0:
@@ -69,7 +69,7 @@ def roll_constant(
 @func
 def roll_spring(
     limit: Float, stiffness: Float, critical: Float, spin: Vec[3, Float], dt: Float, wound: Vec[3, Float]
-) -> tuple[Vec[3, Float], Vec[3, Float]]:  # fmt: skip
+) -> tuple[Vec[3, Float], Vec[3, Float]]:
     """A rotational spring with a dashpot up to the limit, which it keeps while the contact rolls on.
 
     critical: half of the critical damping, sqrt(inertia stiffness) [N m s].

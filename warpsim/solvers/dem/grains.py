@@ -6,7 +6,9 @@ import functools
 import math
 from typing import Any
 
-from ...core.language import Float, array, cross, dot, func, int32, kernel, max, sqrt, tid
+from ...core.language import (
+    Float, Vec, array, cross, dot, func, generic_struct, int32, kernel, max, sqrt, tid,
+)  # fmt: skip
 from ...geometry.hash_grid.neighbors import nearest_image
 from ..neighbours.verlet_list import position
 from .adhesion import jkr_neck
@@ -14,6 +16,18 @@ from .contact import contact_of
 
 SOLID = 0.4  # moment of inertia of a ball, per mass and squared radius
 ROLLING = 1.0 + SOLID  # the same about a point of its surface
+
+
+@generic_struct
+class Pairs:
+    """Pairs of grains: rows of a Verlet list, and by row whether grains that stick hold on to each other. period: see
+    `SolverDEM` [m]; dt: the substep [s]."""
+
+    offsets: array(dtype=int32)
+    ids: array(dtype=int32)
+    bonds: array(dtype=int32)
+    period: Vec[3, Float]
+    dt: Float
 
 
 @func
@@ -30,27 +44,26 @@ def grain_kernel(law: str, rolling: str | None, limited: bool, periodic: bool) -
 
     @kernel
     def touch_grains(
-        offsets: array(dtype=int32), ids: array(dtype=int32), table: array(dtype=Any, ndim=3), period: Any, dt: Any,
-        q: array(dtype=Any), v: array(dtype=Any), w: array(dtype=Any), inv_mass: array(dtype=Any),
-        kind: array(dtype=int32), springs: array(dtype=Any), wound: array(dtype=Any), bonds: array(dtype=int32),
+        pairs: Any, table: array(dtype=Any, ndim=3), q: array(dtype=Any), v: array(dtype=Any), w: array(dtype=Any),
+        inv_mass: array(dtype=Any), kind: array(dtype=int32), springs: array(dtype=Any), wound: array(dtype=Any),
         force: array(dtype=Any), torque: array(dtype=Any),
     ):  # fmt: skip
         i = tid()
         a, p, u, spin = q[i], position(q[i]), v[i], w[i]
         total, turning = u * 0.0, u * 0.0
-        for k in range(offsets[i], offsets[i + 1]):
-            j = ids[k]
+        for k in range(pairs.offsets[i], pairs.offsets[i + 1]):
+            j = pairs.ids[k]
             b = q[j]
             d = p - position(b)
             if periodic:
-                d = nearest_image(d, period)
+                d = nearest_image(d, pairs.period)
             reach = a[3] + b[3]
             radius = a[3] * b[3] / reach
             neck = reach * 0.0
             if sticky:
-                if bonds[k] > 0:
+                if pairs.bonds[k] > 0:
                     neck = jkr_neck(table, kind[i], kind[j], radius)
-                bonds[k] = 0
+                pairs.bonds[k] = 0
             square = dot(d, d)
             inverse = inv_mass[i] + inv_mass[j]
             spring, roll = u * 0.0, u * 0.0
@@ -62,14 +75,14 @@ def grain_kernel(law: str, rolling: str | None, limited: bool, periodic: bool) -
                     arm_a, arm_b = a[3] - 0.5 * overlap, b[3] - 0.5 * overlap
                     relative = u - v[j] - cross(arm_a * spin + arm_b * w[j], n)
                     if sticky:
-                        bonds[k] = 1
+                        pairs.bonds[k] = 1
                     turn = inv_mass[i] / (a[3] * a[3]) + inv_mass[j] / (b[3] * b[3])
                     inertia = turn.dtype(ROLLING) / turn
                     if rolling == "spring":
                         roll = wound[k]
                     push, twist, spring, roll = contact(
                         table, kind[i], kind[j], radius, 1.0 / inverse, inertia, overlap_area(a[3], b[3], gap), n,
-                        overlap, relative, spin - w[j], dt, springs[k], roll,
+                        overlap, relative, spin - w[j], pairs.dt, springs[k], roll,
                     )  # fmt: skip
                     total += push
                     turning += twist - arm_a * cross(n, push)

@@ -71,7 +71,7 @@ LAWS = {"hertz": hertz_mindlin, "linear": linear, "jkr": jkr}
 
 def stiffness_for_speed(
     youngs_modulus: float, poissons_ratio: float, radius: float, mass: float, speed: float
-) -> float:  # fmt: skip
+) -> float:
     """The stiffness [N/m] with which the linear law has the same largest overlap as Hertz's at one speed [m/s].
 
     For equal grains: k = 16/15 E* sqrt(R*) (15 m* v^2 / (16 E* sqrt(R*)))^(1/5).

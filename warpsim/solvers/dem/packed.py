@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...core.language import array, int32, kernel, tid, vector, zeros, zeros_like
+from ...core.language import (
+    Array, Float, Quat, Vec, array, generic_struct, int32, kernel, tid, vector, zeros, zeros_like,
+)  # fmt: skip
 from ...core.runtime.arrays.creation import copy
 from ...core.types.compounds import quaternion as quaternion_type
 from ..neighbours.verlet_list import note_moved, position
@@ -15,6 +17,25 @@ from .grains import SOLID
 
 if TYPE_CHECKING:
     from ..neighbours.verlet_list import VerletList
+
+
+@generic_struct
+class Grains:
+    """Grains in the order of the cells, see `Packed`; outdated and limit [m] as in `VerletList`."""
+
+    number: array(dtype=int32)
+    kind: array(dtype=int32)
+    q: Array[Vec[4, Float]]
+    v: Array[Vec[3, Float]]
+    w: Array[Vec[3, Float]]
+    rotation: Array[Quat[Float]]
+    inv_mass: Array[Float]
+    pull: Array[Vec[3, Float]]
+    force: Array[Vec[3, Float]]
+    torque: Array[Vec[3, Float]]
+    seen: Array[Vec[4, Float]]
+    outdated: array(dtype=int32)
+    limit: Float
 
 
 class Packed:
@@ -41,6 +62,12 @@ class Packed:
         self.springs, self.wound, self.bonds = self._rows(0), self._rows(0), self._rows(0, int32)
         self._sorted_rows: dict[Any, Any] = {}
         self._sorted = {a.dtype: zeros_like(a) for a in (self.number, self.inv_mass, self.q, self.v, self.rotation)}
+
+    def grains(self, lists: VerletList) -> Any:
+        """What kernels take that look at each grain by itself."""
+        own = [self.number, self.kind, self.q, self.v, self.w, self.rotation, self.inv_mass, self.pull]
+        own += [self.force, self.torque, self.seen]
+        return Grains[self.model.dtype](*own, lists.outdated, lists.limit)
 
     def sort(self, lists: VerletList) -> None:
         """Put the grains into the order of the cells that they lie in now, and list their neighbours anew."""
@@ -112,48 +139,45 @@ class Packed:
 
 @kernel
 def load(
-    origin: Any, number: array(dtype=int32), particle_q: array(dtype=Any), particle_rest: array(dtype=Any),
-    particle_qd: array(dtype=Any), particle_w: array(dtype=Any), particle_rotation: array(dtype=Any),
-    particle_f: array(dtype=Any), radius: array(dtype=Any), mass: array(dtype=Any), seen: array(dtype=Any),
-    outdated: array(dtype=int32), limit: Any, q: array(dtype=Any), v: array(dtype=Any), w: array(dtype=Any),
-    rotation: array(dtype=Any), pull: array(dtype=Any), inv_mass: array(dtype=Any),
+    origin: Any, particle_q: array(dtype=Any), particle_rest: array(dtype=Any), particle_qd: array(dtype=Any),
+    particle_w: array(dtype=Any), particle_rotation: array(dtype=Any), particle_f: array(dtype=Any),
+    radius: array(dtype=Any), mass: array(dtype=Any), g: Any,
 ):  # fmt: skip
     """Put a state into the order of the cells."""
     k = tid()
-    i = number[k]
+    i = g.number[k]
     p = from_origin(origin, particle_q[i], particle_rest[i])
     packed = vector(p[0], p[1], p[2], radius[i])
-    q[k] = packed
-    v[k] = particle_qd[i]
-    w[k] = particle_w[i]
-    rotation[k] = particle_rotation[i]
-    pull[k] = particle_f[i]
-    inv_mass[k] = inverse_mass(mass[i])
-    note_moved(outdated, limit, packed, seen[k])
+    g.q[k] = packed
+    g.v[k] = particle_qd[i]
+    g.w[k] = particle_w[i]
+    g.rotation[k] = particle_rotation[i]
+    g.pull[k] = particle_f[i]
+    g.inv_mass[k] = inverse_mass(mass[i])
+    note_moved(g.outdated, g.limit, packed, g.seen[k])
 
 
 @kernel
 def store(
-    origin: Any, number: array(dtype=int32), q: array(dtype=Any), v: array(dtype=Any), w: array(dtype=Any),
-    rotation: array(dtype=Any), particle_q: array(dtype=Any), particle_rest: array(dtype=Any),
-    particle_qd: array(dtype=Any), particle_w: array(dtype=Any), particle_rotation: array(dtype=Any),
+    origin: Any, g: Any, particle_q: array(dtype=Any), particle_rest: array(dtype=Any), particle_qd: array(dtype=Any),
+    particle_w: array(dtype=Any), particle_rotation: array(dtype=Any),
 ):  # fmt: skip
     """Put a state back into the order of the model."""
     k = tid()
-    i = number[k]
-    rounded, rest = in_world(origin, position(q[k]))
+    i = g.number[k]
+    rounded, rest = in_world(origin, position(g.q[k]))
     particle_q[i] = rounded
     particle_rest[i] = rest
-    particle_qd[i] = v[k]
-    particle_w[i] = w[k]
-    particle_rotation[i] = rotation[k]
+    particle_qd[i] = g.v[k]
+    particle_w[i] = g.w[k]
+    particle_rotation[i] = g.rotation[k]
 
 
 @kernel
 def integrate(
-    gravity: array(dtype=Any), dt: Any, inv_mass: array(dtype=Any), force: array(dtype=Any), torque: array(dtype=Any),
-    pull: array(dtype=Any), seen: array(dtype=Any), outdated: array(dtype=int32), limit: Any, q: array(dtype=Any),
-    v: array(dtype=Any), w: array(dtype=Any), rotation: array(dtype=Any),
+    g: Any, gravity: array(dtype=Any), dt: Any, inv_mass: array(dtype=Any), force: array(dtype=Any),
+    torque: array(dtype=Any), pull: array(dtype=Any), q: array(dtype=Any), v: array(dtype=Any), w: array(dtype=Any),
+    rotation: array(dtype=Any),
 ):  # fmt: skip
     """Semi-implicit Euler: velocities by the forces, then positions by the new velocities."""
     i = tid()
@@ -169,4 +193,4 @@ def integrate(
     v[i] = u
     w[i] = spin
     rotation[i] = turned(rotation[i], spin, dt)
-    note_moved(outdated, limit, packed, seen[i])
+    note_moved(g.outdated, g.limit, packed, g.seen[i])

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...core.language import array, float64, launch, zeros
+from ...core.language import float64, launch, zeros
 from ...core.runtime.arrays import saved_contents
 from ...core.runtime.arrays.fixed import Fixed
 from ...core.runtime.commands.conditional import capture_if
@@ -30,13 +30,13 @@ from . import timestep
 from .adhesion import longest_neck
 from .checks import OVERLAPS, check_overlaps, require_finite
 from .contact import ROLLING_MODELS
-from .grains import grain_kernel
+from .grains import Pairs, grain_kernel
 from .laws import LAWS
 from .materials import COLUMNS, Material, Materials
 from .packed import Packed, integrate, load, store
 from .statistics import GrainStatistics
 from .stream import GrainNozzle, GrainStream, advance_time
-from .walls import middles, move_walls, wall_kernel
+from .walls import Wall, middles, move_walls, wall_kernel
 
 
 _GRAPHS = 4  # kept at once: both orders of the grains, for two controls
@@ -104,6 +104,7 @@ class SolverDEM(Fixed):
         if law == "jkr":
             _check_necks(kinds, 0.25 * largest, skin)
         self._grains = Packed(model, rolling == "spring", law == "jkr")
+        self._own = self._grains.grains(self.neighbours)
         self.resting = model.control()
         self._graphs = GraphCache(model.device, _GRAPHS)
         self._make_tables()
@@ -158,7 +159,7 @@ class SolverDEM(Fixed):
 
     def _begin(self, state: State, control: Control) -> None:
         """Tables, walls where the control has them, grains in the order of the cells."""
-        model, g = self.model, self._grains
+        model = self.model
         self.materials.tabulate(self._table)
         if model.shape_count:
             self.materials.tabulate_walls(model, self._wall_table)
@@ -166,19 +167,16 @@ class SolverDEM(Fixed):
             launch(place_shapes, model.shape_count, poses, device=model.device)
             self.shape_force.zero_()
         moving = [state.particle_q, state.particle_rest, state.particle_qd, state.particle_w, state.particle_rotation]
-        fixed = [model.particle_radius, model.particle_mass, g.seen]
-        lists = [self.neighbours.outdated, self.neighbours.limit]
-        own = [g.q, g.v, g.w, g.rotation, g.pull, g.inv_mass]
-        self._run(load, self.origin, g.number, *moving, state.particle_f, *fixed, *lists, *own)
+        fixed = [model.particle_radius, model.particle_mass]
+        self._run(load, self.origin, *moving, state.particle_f, *fixed, self._own)
         for nozzle in self.streams:
-            nozzle.hold(state, self.origin, g, self.neighbours)
+            nozzle.hold(state, self.origin, self._own)
 
     def _end(self, before: State, state: State, dt: float) -> None:
-        g = self._grains
         if self.streams:
             advance_time(before, state, dt)
         arrays = [state.particle_q, state.particle_rest, state.particle_qd, state.particle_w, state.particle_rotation]
-        self._run(store, self.origin, g.number, g.q, g.v, g.w, g.rotation, *arrays)
+        self._run(store, self.origin, self._own, *arrays)
 
     def _sort_if_needed(self) -> None:
         """List neighbours anew where the lists may lack a pair. In a capture, each launch of the graph asks again."""
@@ -202,24 +200,28 @@ class SolverDEM(Fixed):
         """Forces between grains, forces of walls, motion."""
         model, g, lists, dt = self.model, self._grains, self.neighbours, self.model.dtype(h)
         touch = grain_kernel(self.law, self.rolling, self.force_limit, any(lists.period))
-        pairs = [lists.rows.offsets, lists.rows.ids, self._table, lists.period_vector, dt]
-        self._run(touch, *pairs, g.q, g.v, g.w, g.inv_mass, g.kind, g.springs, g.wound, g.bonds, g.force, g.torque)
+        pairs = Pairs[model.dtype](lists.rows.offsets, lists.rows.ids, g.bonds, lists.period_vector, dt)
+        own = [g.inv_mass, g.kind, g.springs, g.wound, g.force, g.torque]
+        self._run(touch, pairs, self._table, g.q, g.v, g.w, *own)
         for s in range(model.shape_count):
             self._touch_wall(s, control, dt)
-        motion = [g.inv_mass, g.force, g.torque, g.pull, g.seen, lists.outdated, lists.limit]
-        self._run(integrate, control.gravity, dt, *motion, g.q, g.v, g.w, g.rotation)
+        motion = [g.inv_mass, g.force, g.torque, g.pull, g.q, g.v, g.w, g.rotation]
+        self._run(integrate, self._own, control.gravity, dt, *motion)
         if model.shape_count:
             launch(move_walls, model.shape_count, [control.shape_velocity, dt, self._pose], device=model.device)
 
     def _touch_wall(self, s: int, control: Control, dt: Any) -> None:
-        model, g = self.model, self._grains
-        images = [self.neighbours.period_vector, self._middle]
-        wall = [s, self._wall_table, *images, self._pose, control.shape_velocity, model.shape_margin, model.shape_scale]
-        surface = [model.shape_source[s], model.shape_heights[s], model.dtype(1.0 / self.substeps), dt]
-        grains = [g.q, g.v, g.w, g.inv_mass, g.kind, g.wall_springs[s], g.wall_wound[s], g.force, g.torque]
-        periodic = any(self.neighbours.period)
+        model, periodic = self.model, any(self.neighbours.period)
         touch = wall_kernel(model.shape_type[s], self.law, self.rolling, self.force_limit, periodic)
-        self._run(touch, *wall, *surface, *grains, self.shape_force)
+        surface = [self._wall_table, model.shape_margin, model.shape_scale, model.shape_heights[s]]
+        moving = [self._pose, control.shape_velocity, self.shape_force]
+        self._run(touch, self.wall(s, dt), self._own, *surface, *moving)
+
+    def wall(self, s: int, dt: Any) -> Any:
+        """A shape as kernels take it, for a substep [s]."""
+        model, g = self.model, self._grains
+        place = [s, model.shape_source[s], self._middles[s], self.neighbours.period_vector]
+        return Wall[model.dtype](*place, g.wall_springs[s], g.wall_wound[s], dt, model.dtype(1.0 / self.substeps))
 
     def _run(self, kernel: Any, *args: Any) -> None:
         launch(kernel, self.model.particle_count, args, device=self.model.device)
@@ -291,7 +293,7 @@ class SolverDEM(Fixed):
         options: dict[str, Any] = {"dtype": model.dtype, "device": model.device, "requires_grad": True}
         self._table = zeros((count, count, COLUMNS), **options)
         self._wall_table = zeros((count, model.shape_count, COLUMNS), **options)
-        self._middle = array(middles(model), dtype=model.vec3, device=model.device)
+        self._middles = [vector_of(middle, model.dtype) for middle in middles(model)]
         self._pose = zeros(model.shape_count, model.transform, device=model.device, requires_grad=True)
         self.shape_force = zeros(model.shape_count, model.spatial_vector, device=model.device, requires_grad=True)
 

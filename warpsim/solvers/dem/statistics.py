@@ -67,7 +67,7 @@ class GrainStatistics(ParticleStatistics):
 @kernel
 def _look(
     offsets: array(dtype=int32), ids: array(dtype=int32), period: Any, q: array(dtype=Any), out: array(dtype=float64)
-):  # fmt: skip
+):
     i = tid()
     a = q[i]
     for k in range(offsets[i], offsets[i + 1]):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.language import array, float64, int32, kernel, launch, tid, vector
+from ...core.language import array, float64, kernel, launch, tid, vector
 from ...errors import ModelError, shown
 from ..neighbours.verlet_list import note_moved
 from ..particles.nozzle import Nozzle, axis_of, check_room, check_stream, turned_along
@@ -22,7 +22,6 @@ from ..particles.nozzle import Nozzle, axis_of, check_room, check_stream, turned
 if TYPE_CHECKING:
     from ..scene.model import Model
     from ..scene.state import State
-    from .packed import Packed
 
 ROOM = 1.02  # between centres, in diameters of the largest grain
 
@@ -59,12 +58,10 @@ class GrainNozzle(Nozzle):
         """How many grains have come: the first ones of the stream's."""
         return self.released_by(state.time.numpy()[0])
 
-    def hold(self, state: State, origin: Any, grains: Packed, lists: Any) -> None:
+    def hold(self, state: State, origin: Any, grains: Any) -> None:
         """Put those that wait in line, before a step from `state`."""
         self.require_particles(state.time)
-        nozzle = [self.position, self.velocity, self.axis, self.offset, self.due]
-        moved = [grains.q, grains.v, grains.w, grains.inv_mass, grains.seen, lists.outdated, lists.limit]
-        args = [origin, self.particles.start, state.time, *nozzle, grains.number, *moved]
+        args = [origin, self.line, state.time, self.position, self.velocity, grains]
         launch(_hold_waiting, self.model.particle_count, args, device=self.model.device)
 
 
@@ -121,24 +118,21 @@ def _sites(radius: float, pitch: float) -> np.ndarray:
 
 @kernel
 def _hold_waiting(
-    origin: Any, first: int32, time: array(dtype=float64), position: array(dtype=Any), velocity: array(dtype=Any),
-    axis: Any, offset: array(dtype=Any), due: array(dtype=float64), number: array(dtype=int32), q: array(dtype=Any),
-    v: array(dtype=Any), w: array(dtype=Any), inv_mass: array(dtype=Any), seen: array(dtype=Any),
-    outdated: array(dtype=int32), limit: Any,
-):  # fmt: skip
+    origin: Any, line: Any, time: array(dtype=float64), position: array(dtype=Any), velocity: array(dtype=Any), g: Any
+):
     k = tid()
-    i = number[k] - first
-    if i >= 0 and i < due.shape[0]:
-        wait = due[i] - time[0]
+    i = g.number[k] - line.first
+    if i >= 0 and i < line.due.shape[0]:
+        wait = line.due[i] - time[0]
         if wait > 0.0:
-            flow, radius = velocity[0], q[k][3]
-            p = (position[0] - origin) + turned_along(offset[i], axis, flow) - flow * radius.dtype(wait)
+            flow, radius = velocity[0], g.q[k][3]
+            p = (position[0] - origin) + turned_along(line.offset[i], line.axis, flow) - flow * radius.dtype(wait)
             packed = vector(p[0], p[1], p[2], radius)
-            q[k] = packed
-            v[k] = flow
-            w[k] = flow * 0.0
-            inv_mass[k] = radius * 0.0
-            note_moved(outdated, limit, packed, seen[k])
+            g.q[k] = packed
+            g.v[k] = flow
+            g.w[k] = flow * 0.0
+            g.inv_mass[k] = radius * 0.0
+            note_moved(g.outdated, g.limit, packed, g.seen[k])
 
 
 @kernel

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.language import array, atomic_add, cross, dot, func, int32, kernel, tid, uint64, vector
+from ...core.language import (
+    Array, Float, Vec, array, atomic_add, cross, dot, func, generic_struct, int32, kernel, tid, uint64, vector,
+)  # fmt: skip
 from ...core.lib.quaternions import quat_rotate
 from ...core.lib.spatial import spatial_top
 from ...core.lib.transforms import transform_get_rotation, transform_get_translation
@@ -25,6 +27,22 @@ if TYPE_CHECKING:
     from ..scene.model import Model
 
 _MESHES = (ShapeType.MESH, ShapeType.HOLLOW_MESH)
+
+
+@generic_struct
+class Wall:
+    """One shape, and what its contacts remember of each grain. s: its number, source: see `shapes`; middle: in its
+    frame [m]; period: see `SolverDEM` [m]; springs [m], wound [rad]: see `Packed`. dt: the substep [s], share: part of
+    the step."""
+
+    s: int32
+    source: uint64
+    middle: Vec[3, Float]
+    period: Vec[3, Float]
+    springs: Array[Vec[3, Float]]
+    wound: Array[Vec[3, Float]]
+    dt: Float
+    share: Float
 
 
 def middles(model: Model) -> np.ndarray:
@@ -45,10 +63,10 @@ def _middle(model: Model, s: int) -> np.ndarray:
 
 
 @func
-def beside(p: Any, pose: Any, middle: Any, period: Any) -> Any:
+def beside(p: Any, pose: Any, wall: Any) -> Any:
     """The image of a point that is nearest to the middle of a shape."""
-    d = p - to_world(pose, middle)
-    return p + (nearest_image(d, period) - d)
+    d = p - to_world(pose, wall.middle)
+    return p + (nearest_image(d, wall.period) - d)
 
 
 def has_images(shape_type: int, periodic: bool) -> bool:
@@ -71,40 +89,37 @@ def wall_kernel(shape_type: int, law: str, rolling: str | None, limited: bool, p
 
     @kernel
     def touch_wall(
-        s: int32, table: array(dtype=Any, ndim=3), period: Any, middle: array(dtype=Any), pose: array(dtype=Any),
-        twist: array(dtype=Any), margin: array(dtype=Any), scale: array(dtype=Any), source: uint64,
-        heights: array(dtype=Any, ndim=2), share: Any, dt: Any, q: array(dtype=Any), v: array(dtype=Any),
-        w: array(dtype=Any), inv_mass: array(dtype=Any), kind: array(dtype=int32), springs: array(dtype=Any),
-        wound: array(dtype=Any), force: array(dtype=Any), torque: array(dtype=Any), reaction: array(dtype=Any),
+        wall: Any, g: Any, table: array(dtype=Any, ndim=3), margin: array(dtype=Any), scale: array(dtype=Any),
+        heights: array(dtype=Any, ndim=2), pose: array(dtype=Any), twist: array(dtype=Any), reaction: array(dtype=Any),
     ):  # fmt: skip
-        i = tid()
-        a = q[i]
-        if inv_mass[i] > 0.0:
+        i, s = tid(), wall.s
+        a = g.q[i]
+        if g.inv_mass[i] > 0.0:
             p = position(a)
             if imaged:
-                p = beside(p, pose[s], middle[s], period)
-            away, inward = distance(to_shape(pose[s], p), scale[s], source, heights, 2.0 * a[3] + margin[s])
+                p = beside(p, pose[s], wall)
+            away, inward = distance(to_shape(pose[s], p), scale[s], wall.source, heights, 2.0 * a[3] + margin[s])
             overlap = a[3] + margin[s] - away
             spring, roll = p * 0.0, p * 0.0
             if overlap > 0.0 and dot(inward, inward) > 0.0:
                 n = quat_rotate(transform_get_rotation(pose[s]), inward)
                 arm = a[3] - overlap
                 touch = p - n * arm
-                u = v[i] - cross(arm * w[i], n) - surface_velocity(pose[s], twist[s], touch)
-                mass = 1.0 / inv_mass[i]
+                u = g.v[i] - cross(arm * g.w[i], n) - surface_velocity(pose[s], twist[s], touch)
+                mass = 1.0 / g.inv_mass[i]
                 area = overlap.dtype(math.pi) * overlap * (2.0 * a[3] - overlap)
                 if rolling == "spring":
-                    roll = wound[i]
+                    roll = wall.wound[i]
                 push, turn, spring, roll = contact(
-                    table, kind[i], s, a[3], mass, a[3].dtype(ROLLING) * mass * a[3] * a[3], area, n, overlap, u,
-                    w[i] - spatial_top(twist[s]), dt, springs[i], roll,
+                    table, g.kind[i], s, a[3], mass, a[3].dtype(ROLLING) * mass * a[3] * a[3], area, n, overlap, u,
+                    g.w[i] - spatial_top(twist[s]), wall.dt, wall.springs[i], roll,
                 )  # fmt: skip
-                force[i] = force[i] + push
-                torque[i] = torque[i] + turn - arm * cross(n, push)
-                add_reaction(reaction, s, share, -push, touch - transform_get_translation(pose[s]), -turn)
-            springs[i] = spring
+                g.force[i] = g.force[i] + push
+                g.torque[i] = g.torque[i] + turn - arm * cross(n, push)
+                add_reaction(reaction, s, wall.share, -push, touch - transform_get_translation(pose[s]), -turn)
+            wall.springs[i] = spring
             if rolling == "spring":
-                wound[i] = roll
+                wall.wound[i] = roll
 
     return touch_wall
 

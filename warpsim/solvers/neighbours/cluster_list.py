@@ -12,7 +12,7 @@ import functools
 from typing import Any
 
 from ...core.language import (
-    array, dot, empty, func, int32, kernel, launch, length, max, min, tid, uint64, zeros,
+    array, array2d, dot, empty, func, int32, kernel, launch, length, max, min, struct, tid, uint64, zeros,
 )  # fmt: skip
 from ...core.runtime.arrays.fixed import Fixed
 from ...geometry.hash_grid.hash_grid import HashGrid
@@ -22,6 +22,30 @@ from .verlet_list import vector_of
 SIZE = 16
 """Particles of a cluster; the last one may have fewer."""
 _SPREAD = 1.5  # half the diagonal of a cluster, in the reach, above which its particles are looked up one by one
+
+
+@struct
+class Row:
+    """The neighbours of one cluster, which kernels loop over: `for j in row`."""
+
+    ids: array2d(dtype=int32)
+    cluster: int32
+    count: int32
+
+
+@func
+def count_of_row(row: Row) -> int32:
+    """How many neighbours there are."""
+    return row.count
+
+
+@func
+def neighbour_in_row(row: Row, k: int32) -> int32:
+    """One of them."""
+    return row.ids[row.cluster, k]
+
+
+Row.items_in_kernel = count_of_row, neighbour_in_row
 
 
 class ClusterList(Fixed):

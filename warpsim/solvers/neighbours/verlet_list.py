@@ -196,7 +196,7 @@ def _take_points(q: array(dtype=Any), points: array(dtype=Any), largest: array(d
 @kernel(enable_backward=False)
 def _renumber(
     rank: array(dtype=int32), offsets: array(dtype=int32), ids: array(dtype=int32), renumbered: array(dtype=int32)
-):  # fmt: skip
+):
     k = tid()
     for at in range(offsets[k], offsets[k + 1]):
         renumbered[at] = rank[ids[at]]

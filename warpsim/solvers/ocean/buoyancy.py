@@ -20,7 +20,7 @@ import numpy as np
 from ...arguments import checked, integers, numbers
 from ...core.language import (
     array, array2d, atomic_add, cross, dot, float64, func, get_device, kernel, launch, length, mat33d, max,
-    normalize, quatd, sqrt, tid, vec3d, vec3i, zeros,
+    normalize, quatd, sqrt, struct, tid, vec3d, vec3i, zeros,
 )  # fmt: skip
 from ...core.lib.quaternions import quat_rotate, quat_rotate_inv
 from ...core.runtime.arrays.fixed import Fixed, Layout, check_fits
@@ -31,6 +31,27 @@ from .query import check_surface, ocean_surface
 from .spectrum import as_number, on_device
 
 Vectors, Numbers = array(dtype=vec3d), array(dtype=float64)
+
+
+@struct
+class Hull:
+    """What floats are: the corners of their mesh [m], water's density [kg/m^3], inertia [kg m^2] and its inverse."""
+
+    points: Vectors
+    triangles: array(dtype=vec3i)
+    density: float64
+    inertia: mat33d
+    inverse: mat33d
+
+
+@struct
+class Motion:
+    """The arrays of a `FloatState`."""
+
+    position: Vectors
+    orientation: array(dtype=quatd)
+    velocity: Vectors
+    spin: Vectors
 
 
 @dataclass
@@ -133,14 +154,12 @@ class Floats(Fixed):
         launch(_accelerate, count, [surface, state.position], [water], device=self.device)
         force, torque = zeros(count, vec3d, **options), zeros(count, vec3d, **options)
         displaced = zeros(count, float64, **options)
-        inputs = [self.points, self.triangles, *state.arrays(), depth, flow, water, drag, friction]
-        launch(
-            _press, (count, len(self.triangles)), [*inputs, float64(self.water_density)], [force, torque, displaced],
-            device=self.device,
-        )  # fmt: skip
-        body = [mass, added, float64(self.water_density), self.inertia, self.inverse_inertia]
-        inputs = [*state.arrays(), force, torque, displaced, water, *body, float64(dt)]
-        launch(_move, count, inputs, list(out.arrays()), device=self.device)
+        density = float64(self.water_density)
+        hull = Hull(self.points, self.triangles, density, self.inertia, self.inverse_inertia)
+        inputs = [hull, *state.arrays()[1:], depth, flow, water, drag, friction]
+        launch(_press, (count, len(self.triangles)), inputs, [force, torque, displaced], device=self.device)
+        inputs = [hull, Motion(*state.arrays()), force, torque, displaced, water, mass, added, float64(dt)]
+        launch(_move, count, inputs, [Motion(*out.arrays())], device=self.device)
 
 
 def _check_state(state: FloatState, count: int, device: Any, name: str) -> None:
@@ -210,13 +229,13 @@ def cut(a: vec3d, b: vec3d, da: float64, db: float64) -> vec3d:
 
 @kernel
 def _press(
-    points: Vectors, triangles: array(dtype=vec3i), position: Vectors, orientation: array(dtype=quatd),
-    velocity: Vectors, spin: Vectors, depth: array2d(dtype=float64), flow: array2d(dtype=vec3d), water: Vectors,
-    drag: Numbers, friction: Numbers, density: float64, force: Vectors, torque: Vectors, displaced: Numbers,
+    hull: Hull, orientation: array(dtype=quatd), velocity: Vectors, spin: Vectors, depth: array2d(dtype=float64),
+    flow: array2d(dtype=vec3d), water: Vectors, drag: Numbers, friction: Numbers, force: Vectors, torque: Vectors,
+    displaced: Numbers,
 ):  # fmt: skip
     """Sum pressure and drag on the wetted part of a triangle; a cut one is a triangle, or a triangle less another."""
     b, t = tid()
-    face = triangles[t]
+    face = hull.triangles[t]
     i, j, k = face[0], face[1], face[2]
     di, dj, dk = depth[b, i], depth[b, j], depth[b, k]
     for _ in range(2):  # turn it so that the corner that is alone, above or below, comes first
@@ -224,7 +243,7 @@ def _press(
             i, j, k = j, k, i
             di, dj, dk = dj, dk, di
     q = orientation[b]
-    p0, p1, p2 = quat_rotate(q, points[i]), quat_rotate(q, points[j]), quat_rotate(q, points[k])
+    p0, p1, p2 = quat_rotate(q, hull.points[i]), quat_rotate(q, hull.points[j]), quat_rotate(q, hull.points[k])
     gravity = GRAVITY + water[b][2]
     alone, others = di > 0.0, dj > 0.0
     if alone or others:
@@ -245,7 +264,7 @@ def _press(
         n = normalize(cross(p1 - p0, p2 - p0))
         across = dot(wind, n)
         along = wind - across * n
-        speed = sqrt(dot(along, along) + 1.0e-12)
+        speed, density = sqrt(dot(along, along) + 1.0e-12), hull.density
         pull = 0.5 * density * area * (0.5 * drag[0] * max(across, -across) * across * n + friction[0] * speed * along)
         atomic_add(force, b, density * gravity * share + pull)
         atomic_add(torque, b, density * gravity * turn + cross(middle, pull))
@@ -268,23 +287,21 @@ def pressed(
 
 @kernel
 def _move(
-    position: Vectors, orientation: array(dtype=quatd), velocity: Vectors, spin: Vectors, force: Vectors,
-    torque: Vectors, displaced: Numbers, water: Vectors, mass: Numbers, added: Numbers, density: float64,
-    inertia: mat33d, inverse: mat33d, dt: float64, new_position: Vectors, new_orientation: array(dtype=quatd),
-    new_velocity: Vectors, new_spin: Vectors,
+    hull: Hull, before: Motion, force: Vectors, torque: Vectors, displaced: Numbers, water: Vectors, mass: Numbers,
+    added: Numbers, dt: float64, after: Motion,
 ):  # fmt: skip
     """Newton and Euler, with the added mass on both sides."""
     b = tid()
-    along = added[0] * density * max(displaced[b], float64(0.0))
+    along = added[0] * hull.density * max(displaced[b], float64(0.0))
     push = force[b] + along * water[b] - vec3d(0.0, 0.0, GRAVITY) * mass[0]
-    v = velocity[b] + dt / (mass[0] + along) * push
-    q = orientation[b]
-    w = quat_rotate_inv(q, spin[b])
-    twist = quat_rotate_inv(q, torque[b]) - cross(w, inertia * w)
-    w = w + dt / (1.0 + along / mass[0]) * (inverse * twist)
+    v = before.velocity[b] + dt / (mass[0] + along) * push
+    q = before.orientation[b]
+    w = quat_rotate_inv(q, before.spin[b])
+    twist = quat_rotate_inv(q, torque[b]) - cross(w, hull.inertia * w)
+    w = w + dt / (1.0 + along / mass[0]) * (hull.inverse * twist)
     world = quat_rotate(q, w)
     turned = q + 0.5 * dt * (quatd(world[0], world[1], world[2], 0.0) * q)
-    new_position[b] = position[b] + dt * v
-    new_orientation[b] = normalize(turned)
-    new_velocity[b] = v
-    new_spin[b] = world
+    after.position[b] = before.position[b] + dt * v
+    after.orientation[b] = normalize(turned)
+    after.velocity[b] = v
+    after.spin[b] = world

@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any
 
 from ...core.language import (
-    Float, array, array3d, atan2, float64, func, int32, kernel, round, sqrt, standard_names, tanh, tid,
+    Float, array, array3d, atan2, float64, func, int32, kernel, round, sqrt, standard_names, struct, tanh, tid,
 )  # fmt: skip
 from ...core.lib.random import rand_init, randn
 from ...fft import fft_index
@@ -28,6 +28,16 @@ Number = array(dtype=float64)
 _TWO_PI = 2.0 * math.pi
 _DIRECTIONS = 128  # of the sum that scales elongated spreadings: exact for what is smooth over some degrees
 _KEYS = 4096  # modes along an axis that have numbers of their own
+
+
+@struct
+class ModeGrid:
+    """Which modes there are: sizes [m] and bands [rad/m] of tiles, cells along each; tension of water [m^3/s^2]."""
+
+    sizes: array(dtype=float64)
+    bands: array(dtype=vec2d)
+    cells: int
+    tension: float64
 
 
 @func
@@ -71,16 +81,16 @@ def variance_kernel(density: Any, peak: Any, spreading: Any) -> Any:
     @kernel
     def add_variance(
         p0: Number, p1: Number, p2: Number, p3: Number, q: Number, direction: Number, swell: Number, depth: Number,
-        tension: float64, sizes: Number, bands: array(dtype=vec2d), cells: int, variance: array3d(dtype=vec2d),
+        grid: ModeGrid, variance: array3d(dtype=vec2d),
     ):  # fmt: skip
         c, i, j = tid()
-        w = wavevector(i, j, cells, sizes[c])
+        w = wavevector(i, j, grid.cells, grid.sizes[c])
         k = sqrt(w[0] * w[0] + w[1] * w[1])
-        if has_waves(i, j, cells, k, bands[c]):
+        if has_waves(i, j, grid.cells, k, grid.bands[c]):
             p = vec4d(p0[0], p1[0], p2[0], p3[0])
-            omega = angular_frequency(k, depth[0], tension)
-            step = _TWO_PI / sizes[c]
-            energy = density(omega, k, depth[0], p) * group_velocity(k, depth[0], tension) / k * step * step
+            omega = angular_frequency(k, depth[0], grid.tension)
+            step = _TWO_PI / grid.sizes[c]
+            energy = density(omega, k, depth[0], p) * group_velocity(k, depth[0], grid.tension) / k * step * step
             top = peak(p)
             theta, x = wrapped(atan2(w[1], w[0]) - direction[0]), omega / top[0]
             along = elongated(theta, x, top[1], q[0], swell[0])
@@ -131,14 +141,11 @@ def root(x: Float) -> Float:
 
 
 @kernel
-def frequencies(
-    depth: Number, tension: float64, period: float64, loops: int, sizes: Number, cells: int,
-    frequency: array3d(dtype=float64),
-):  # fmt: skip
+def frequencies(depth: Number, grid: ModeGrid, period: float64, loops: int, frequency: array3d(dtype=float64)):
     """Oscillations per period [s] of every mode; loops: rounded to whole ones, so that the sea repeats itself."""
     c, i, j = tid()
-    w = wavevector(i, j, cells, sizes[c])
+    w = wavevector(i, j, grid.cells, grid.sizes[c])
     k = sqrt(w[0] * w[0] + w[1] * w[1])
     if k > 0.0:
-        turns = angular_frequency(k, depth[0], tension) * period / _TWO_PI
+        turns = angular_frequency(k, depth[0], grid.tension) * period / _TWO_PI
         frequency[c, i, j] = round(turns) if loops == 1 else turns

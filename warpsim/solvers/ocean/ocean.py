@@ -23,7 +23,7 @@ from ...errors import ArgumentTypeError, ArrayError, instance
 from ...fft import ifft2
 from .dispersion import DEEP
 from .field import COMPLEX, QUADRUPLE, TRIPLE, Field, compose, compose_velocity
-from .modes import amplitudes, draw_noise, frequencies, variance_kernel, vec2d, vec4d
+from .modes import ModeGrid, amplitudes, draw_noise, frequencies, variance_kernel, vec2d, vec4d
 from .propagate import MOVING, STILL, orbits, propagate
 from .query import surface_of
 from .spectrum import Spectrum, as_number, on_device
@@ -126,18 +126,18 @@ class Ocean(Fixed):
         shape = (len(self.tiles), self.cells, self.cells // 2 + 1)
         wants = any(a.requires_grad for sea in self.seas for a in sea.parameters()) or self.depth.requires_grad
         depth = on_device(self.depth, self.device)
+        grid = ModeGrid(self._sizes, self._bands, self.cells, float64(self.tension))
         self._put(variance=zeros(shape, vec2d, self.device, requires_grad=wants))
         for sea in self.seas:
             kernel = variance_kernel(sea.spectrum.density, sea.spectrum.peak, sea.spreading.density)
             own = [on_device(a, self.device) for a in (sea.spreading.parameter, sea.direction, sea.swell)]
-            medium = [depth, float64(self.tension), self._sizes, self._bands, self.cells]
-            inputs = [*sea.spectrum.arrays(self.device), *own, *medium]
+            inputs = [*sea.spectrum.arrays(self.device), *own, depth, grid]
             launch(kernel, shape, inputs, [self.variance], device=self.device)
         self._put(amplitude=empty(shape, QUADRUPLE[self.dtype], self.device, wants or self.noise.requires_grad))
         launch(amplitudes, shape, [self.variance, self.noise], [self.amplitude], device=self.device)
         self._put(frequency=zeros(shape, float64, self.device, requires_grad=self.depth.requires_grad))
-        medium = [depth, float64(self.tension), float64(self.loop_period or 1.0), int(self.loop_period is not None)]
-        launch(frequencies, shape, [*medium, self._sizes, self.cells], [self.frequency], device=self.device)
+        period = [float64(self.loop_period or 1.0), int(self.loop_period is not None)]
+        launch(frequencies, shape, [depth, grid, *period], [self.frequency], device=self.device)
         self._put(orbit=empty(shape, self.dtype, self.device, requires_grad=self.depth.requires_grad))
         launch(orbits, shape, [depth, self._sizes, self.cells], [self.orbit], device=self.device)
 

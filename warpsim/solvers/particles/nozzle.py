@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.language import Vec, array, cross, dot, float64, func, kernel, launch, length, vector
+from ...core.language import (
+    Array, Float, Vec, array, cross, dot, float64, func, generic_struct, int32, kernel, launch, length, vector,
+)  # fmt: skip
 from ...core.runtime.arrays.fixed import Fixed
 from ...errors import ModelError, shown
 
@@ -18,6 +20,16 @@ if TYPE_CHECKING:
 
 
 _WIDEST = 10_000_000  # places side by side
+
+
+@generic_struct
+class Line:
+    """Particles of a stream that wait in line: `first` and those behind it; due, offset and axis as in `Nozzle`."""
+
+    first: int32
+    due: array(dtype=float64)
+    offset: Array[Vec[3, Float]]
+    axis: Vec[3, Float]
 
 
 class Nozzle(Fixed):
@@ -41,7 +53,8 @@ class Nozzle(Fixed):
         self.offset = array(offset, dtype=model.vec3, device=model.device)
         self.position = array([position], dtype=model.vec3, **options)
         self.velocity = array([velocity], dtype=model.vec3, **options)
-        self.axis = vector(*(model.dtype(x) for x in axis_of(velocity)))
+        axis = vector(*(model.dtype(x) for x in axis_of(velocity)))
+        self.line = Line[model.dtype](particles.start, self.due, self.offset, axis)
         self._due = due
 
     def released_by(self, now: float) -> int:

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from ...core.language import (
-    array, atomic_add, atomic_max, cross, cw_mul, dot, func, int32, kernel, launch, length, min, sqrt, tid,
-    uint64, vector, zeros,
+    Array, Float, Vec, array, atomic_add, atomic_max, cross, cw_mul, dot, func, generic_struct, int32, kernel, launch,
+    length, min, sqrt, tid, uint64, vector, zeros,
 )  # fmt: skip
 from ...core.lib.quaternions import quat_rotate
 from ...core.lib.transforms import transform_get_rotation, transform_get_translation
@@ -41,6 +41,39 @@ INSIDE, LOST, STOPPED = 0, 1, 2
 """Columns of `Barriers.counts`."""
 _PARTS = 32  # threads that add up what a shape feels
 _BITS = 31
+
+
+@generic_struct
+class Barrier:
+    """One shape. s: its number, bit: in `Barriers.near`, source: see `shapes`. period, and 0 along axes `ends` where it
+    has no ends; middle, in its frame; low, high: corners of where it is a wall. reach: farther than particles go in a
+    substep; gap: how near they may come; deep: below which they are left alone. Lengths [m]."""
+
+    s: int32
+    bit: int32
+    source: uint64
+    period: Vec[3, Float]
+    middle: Vec[3, Float]
+    ends: Vec[3, Float]
+    low: Vec[3, Float]
+    high: Vec[3, Float]
+    reach: Float
+    gap: Float
+    deep: Float
+
+
+@generic_struct
+class Held:
+    """Particles of fluid as `Particles` have them, and what barriers keep of each."""
+
+    number: array(dtype=int32)
+    mass: Array[Float]
+    begin: Array[Vec[3, Float]]
+    x: Array[Vec[3, Float]]
+    v: Array[Vec[3, Float]]
+    stop: Array[Vec[3, Float]]
+    waiting: array(dtype=int32)
+    near: array(dtype=int32)
 
 
 class LeakWarning(UserWarning):
@@ -66,11 +99,13 @@ class Barriers(Fixed):
     ):  # fmt: skip
         self.model, self.dim, self.period = model, dim, period
         dtype, device, options = model.dtype, model.device, {"device": model.device, "requires_grad": True}
-        self._lengths = [dtype(f * spacing) for f in (reach, GAP, DEEP)]
         self._margin = dtype(reach * spacing + margin)
         n, count = model.particle_count, model.shape_count
         self._images = [_image(model, s, period) for s in range(count)]
         self._fences = [_fence(model, s, period, bounds, dim) for s in range(count)]
+        lengths = [dtype(f * spacing) for f in (reach, GAP, DEEP)]
+        places = [[*image, *fence, *lengths] for image, fence in zip(self._images, self._fences, strict=True)]
+        self._barriers = [Barrier[dtype](s, _bit(s), model.shape_source[s], *places[s]) for s in range(count)]
         self.waiting, self.counts, self.near = (zeros(k, int32, device) for k in (n, 2 + count, n))
         self._stop = zeros(n, model.vec3, **options)
         self._sums = zeros((count, _PARTS), model.spatial_vector, **options)
@@ -85,22 +120,23 @@ class Barriers(Fixed):
         """Note anew which particles are near which shapes."""
         for s in range(self.model.shape_count):
             find = _near_kernel(self.model.shape_type[s], self._is_imaged(s))
-            args = [_bit(s), *self._shape(s), self._margin, pose, x, self.near]
+            args = [self._barriers[s], *self._surface(s), self._margin, pose, x, self.near]
             launch(find, len(self.near), args, device=self.model.device, record_tape=False)
 
-    def hold(self, p: Any, pose: Any, twist: Any, dt: Any, share: Any, listed: bool, reaction: Any) -> None:
+    def hold(self, p: Any, pose: Any, twist: Any, dt: Any, share: Any, watched: bool, reaction: Any) -> None:
         """Put particles that moved for `dt` [s] back before the surfaces that they met.
 
-        pose, twist: of shapes at the begin of the substep. Adds to the torque and force on each, times `share`.
+        pose, twist: of shapes at the begin of the substep. watched: whether `near` says which are near; else all are
+        looked at. Adds to the torque and force on each, times `share`.
         """
         self.counts.zero_()
-        for s in range(self.model.shape_count):
-            imaged, near = self._is_imaged(s), [_bit(s), self.near]
-            hold = _hold_kernel(self.model.shape_type[s], imaged, self.dim, listed)
-            moving = [dt, self.waiting, p.number, p.mass, p.begin, p.x, p.v, self._stop, self.counts]
-            self._run(hold, p.water, *near, *self._shape(s), *self._lengths, pose, twist, *moving)
-            add = [s, *near, *self._images[s], pose, p.x, self._stop, self.counts, self._sums]
-            self._run(_add_kernel(imaged, listed), _PARTS, *add)
+        arrays = [p.number, p.mass, p.begin, p.x, p.v, self._stop, self.waiting, self.near]
+        held = Held[self.model.dtype](*arrays)
+        for s, barrier in enumerate(self._barriers):
+            imaged = self._is_imaged(s)
+            hold = _hold_kernel(self.model.shape_type[s], imaged, self.dim, watched)
+            self._run(hold, p.water, barrier, held, *self._surface(s), pose, twist, dt, self.counts)
+            self._run(_add_kernel(imaged, watched), _PARTS, barrier, held, pose, self.counts, self._sums)
         self._run(_settle, self.model.shape_count, share, self._sums, reaction)
 
     def warn(self, step: int) -> None:
@@ -133,11 +169,9 @@ class Barriers(Fixed):
             lost |= ~here & (away < 0.0)
         return deepest, lost
 
-    def _shape(self, s: int) -> list[Any]:
-        """What kernels read of a shape."""
-        model = self.model
-        there = [model.shape_scale, model.shape_source[s], model.shape_heights[s]]
-        return [s, *there, *self._images[s], *self._fences[s]]
+    def _surface(self, s: int) -> list[Any]:
+        """Arrays that the distance of a shape reads."""
+        return [self.model.shape_scale, self.model.shape_heights[s]]
 
     def _is_imaged(self, s: int) -> bool:
         return any(self.period) and self.model.shape_type[s] is not ShapeType.PLANE
@@ -170,19 +204,17 @@ def _fence(model: Any, s: int, period: Any, bounds: Any, dim: int) -> list[Any]:
 
 
 @func
-def shift_of(p: Any, pose: Any, period: Any, middle: Any, ends: Any) -> Any:
+def shift_of(p: Any, pose: Any, barrier: Any) -> Any:
     """From a point to its image that is nearest to the middle of a shape, and level with it where that has no ends."""
-    centre = to_world(pose, middle)
-    return centre + cw_mul(ends, nearest_image(p - centre, period)) - p
+    centre = to_world(pose, barrier.middle)
+    return centre + cw_mul(barrier.ends, nearest_image(p - centre, barrier.period)) - p
 
 
 @func
 def within(p: Any, low: Any, high: Any) -> bool:
     """Whether a point is between two corners."""
-    return (
-        p[0] >= low[0] and p[1] >= low[1] and p[2] >= low[2]
-        and p[0] <= high[0] and p[1] <= high[1] and p[2] <= high[2]
-    )  # fmt: skip
+    above = p[0] >= low[0] and p[1] >= low[1] and p[2] >= low[2]
+    return above and p[0] <= high[0] and p[1] <= high[1] and p[2] <= high[2]
 
 
 @functools.cache
@@ -192,20 +224,19 @@ def _near_kernel(shape_type: int, imaged: bool) -> Any:
 
     @kernel(enable_backward=False)
     def find_near(
-        bit: int32, s: int32, scale: array(dtype=Any), source: uint64, heights: array(dtype=Any, ndim=2), period: Any,
-        middle: Any, ends: Any, low: Any, high: Any, margin: Any, pose: array(dtype=Any), x: array(dtype=Any),
-        near: array(dtype=int32),
+        barrier: Any, scale: array(dtype=Any), heights: array(dtype=Any, ndim=2), margin: Any, pose: array(dtype=Any),
+        x: array(dtype=Any), near: array(dtype=int32),
     ):  # fmt: skip
-        i = tid()
+        i, s = tid(), barrier.s
         p = x[i]
         if imaged:
-            p += shift_of(p, pose[s], period, middle, ends)
-        away, _ = distance(to_shape(pose[s], p), scale[s], source, heights, margin)
+            p += shift_of(p, pose[s], barrier)
+        away, _ = distance(to_shape(pose[s], p), scale[s], barrier.source, heights, margin)
         bits = near[i]
         if s == 0:
             bits = int32(0)
         if away < margin:
-            bits = bits | bit
+            bits = bits | barrier.bit
         near[i] = bits
 
     return find_near
@@ -231,7 +262,7 @@ def _in_sheet(dim: int) -> Any:
 
 
 @functools.cache
-def _hold_kernel(shape_type: int, imaged: bool, dim: int, listed: bool) -> Any:
+def _hold_kernel(shape_type: int, imaged: bool, dim: int, watched: bool) -> Any:
     """The kernel that puts particles back before one shape, and of the forces with which it does so [N]."""
     distance, in_sheet = DISTANCE[ShapeType(shape_type)], _in_sheet(dim)
 
@@ -242,47 +273,44 @@ def _hold_kernel(shape_type: int, imaged: bool, dim: int, listed: bool) -> Any:
 
     @kernel
     def hold(
-        bit: int32, near: array(dtype=int32), s: int32, scale: array(dtype=Any), source: uint64,
-        heights: array(dtype=Any, ndim=2), period: Any, middle: Any, ends: Any, low: Any, high: Any, reach: Any,
-        gap: Any, deep: Any, pose: array(dtype=Any), twist: array(dtype=Any), dt: Any, waiting: array(dtype=int32),
-        number: array(dtype=int32), mass: array(dtype=Any), begin: array(dtype=Any), x: array(dtype=Any),
-        v: array(dtype=Any), stop: array(dtype=Any), counts: array(dtype=int32),
+        barrier: Any, held: Any, scale: array(dtype=Any), heights: array(dtype=Any, ndim=2), pose: array(dtype=Any),
+        twist: array(dtype=Any), dt: Any, counts: array(dtype=int32),
     ):  # fmt: skip
-        i = tid()
-        if not listed or near[i] & bit != 0:
-            start, place, velocity = begin[i], x[i], v[i]
+        i, s = tid(), barrier.s
+        if not watched or held.near[i] & barrier.bit != 0:
+            start, place, velocity = held.begin[i], held.x[i], held.v[i]
             shift, faster = place * 0.0, velocity
             if imaged:
-                shift = shift_of(start, pose[s], period, middle, ends)
+                shift = shift_of(start, pose[s], barrier)
             start, place = start + shift, place + shift
-            waits = waiting[number[i]]
+            waits = held.waiting[held.number[i]]
             if waits != 1:
                 local = to_shape(pose[s], start)
-                away, normal = distance(local, scale[s], source, heights, reach)
+                away, normal = distance(local, scale[s], barrier.source, heights, barrier.reach)
                 reached = length(place - start) + length(surface_velocity(pose[s], twist[s], start)) * dt
-                if not within(start, low, high):
+                if not within(start, barrier.low, barrier.high):
                     if away < 0.0:
                         atomic_add(counts, LOST, int32(1))
-                elif away <= -deep:
+                elif away <= -barrier.deep:
                     if waits == 0:
                         atomic_add(counts, INSIDE, int32(1))
-                elif away < gap + reached:
+                elif away < barrier.gap + reached:
                     after = moved(pose[s], twist[s], dt)
                     travel = to_shape(after, place) - local
                     n, far = in_sheet(quat_rotate(transform_get_rotation(after), normal))
-                    lacking = gap - away - dot(normal, travel)
+                    lacking = barrier.gap - away - dot(normal, travel)
                     if lacking > 0.0:
                         place += n * (lacking * far)
                         faster = stopped(faster, n, surface_velocity(after, twist[s], place))
-                    again, other = distance(to_shape(after, place), scale[s], source, heights, reach)
-                    if again < gap and dot(normal, other) > again.dtype(_OPPOSITE):
+                    again, other = distance(to_shape(after, place), scale[s], barrier.source, heights, barrier.reach)
+                    if again < barrier.gap and dot(normal, other) > again.dtype(_OPPOSITE):
                         n, far = in_sheet(quat_rotate(transform_get_rotation(after), other))
-                        place += n * ((gap - again) * far)
+                        place += n * ((barrier.gap - again) * far)
                         faster = stopped(faster, n, surface_velocity(after, twist[s], place))
-                    x[i] = place - shift
-                    v[i] = faster
-            force = (faster - velocity) * (mass[i] / dt)
-            stop[i] = force
+                    held.x[i] = place - shift
+                    held.v[i] = faster
+            force = (faster - velocity) * (held.mass[i] / dt)
+            held.stop[i] = force
             if dot(force, force) > 0.0:
                 atomic_max(counts, STOPPED + s, int32(1))
 
@@ -290,24 +318,23 @@ def _hold_kernel(shape_type: int, imaged: bool, dim: int, listed: bool) -> Any:
 
 
 @functools.cache
-def _add_kernel(imaged: bool, listed: bool) -> Any:
+def _add_kernel(imaged: bool, watched: bool) -> Any:
     """The kernel of what one shape feels by particles that it stops, in parts and always in the same order."""
 
     @kernel
     def add_stops(
-        s: int32, bit: int32, near: array(dtype=int32), period: Any, middle: Any, ends: Any, pose: array(dtype=Any),
-        x: array(dtype=Any), stop: array(dtype=Any), counts: array(dtype=int32), sums: array(dtype=Any, ndim=2),
-    ):  # fmt: skip
-        part = tid()
-        total, turns = stop[0] * 0.0, stop[0] * 0.0
+        barrier: Any, held: Any, pose: array(dtype=Any), counts: array(dtype=int32), sums: array(dtype=Any, ndim=2)
+    ):
+        part, s = tid(), barrier.s
+        total, turns = held.stop[0] * 0.0, held.stop[0] * 0.0
         if counts[STOPPED + s] > 0:
-            for i in range(part, stop.shape[0], _PARTS):
-                if not listed or near[i] & bit != 0:
-                    place = x[i]
+            for i in range(part, held.stop.shape[0], _PARTS):
+                if not watched or held.near[i] & barrier.bit != 0:
+                    place = held.x[i]
                     if imaged:
-                        place += shift_of(place, pose[s], period, middle, ends)
-                    total -= stop[i]
-                    turns -= cross(place - transform_get_translation(pose[s]), stop[i])
+                        place += shift_of(place, pose[s], barrier)
+                    total -= held.stop[i]
+                    turns -= cross(place - transform_get_translation(pose[s]), held.stop[i])
         sums[s, part] = vector(turns[0], turns[1], turns[2], total[0], total[1], total[2])
 
     return add_stops

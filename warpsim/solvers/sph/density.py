@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from ...core.language import Float, array, dot, func, int32, kernel, max, pow, tid, uint64
-from ...geometry.hash_grid.neighbors import hash_grid_neighbors
-from ..neighbours.cluster_list import SIZE
+from ...core.language import Float, array, dot, func, int32, kernel, max, pow, tid
+from .around import Search
 from .fluid import DENSITY, DIFFUSION, SOUND
 from .pairs import distance, offset_of
 from .smoothing import smoothing
+
+THINNEST = 0.998  # the least density without suction, in that at rest: spray does not forget its volume
 
 
 @func
@@ -50,30 +51,18 @@ def press_kernel(suction: bool) -> Any:
 
 
 @functools.cache
-def sum_kernel(name: str, dim: int, periodic: bool, listed: bool) -> Any:
+def sum_kernel(name: str, dim: int, periodic: bool, search: Search) -> Any:
     """The kernel that adds up masses near particles."""
     kind, offset = smoothing(name, dim), offset_of(periodic)
     value, scale = kind.bare_value, kind.value_scale
 
     @kernel
-    def sum_density(
-        counts: array(dtype=int32), ids: array(dtype=int32, ndim=2), grid: uint64, reach: Any, period: Any,
-        water: int32, h: Any, x: array(dtype=Any), mass: array(dtype=Any), rho: array(dtype=Any),
-    ):  # fmt: skip
-        total, inverse = h * 0.0, 1.0 / h
-        if listed:
-            c, lane = tid()
-            i = c * SIZE + lane
-            q = x[i]
-            for k in range(counts[c]):
-                j = ids[c, k]
-                total += mass[j] * value(distance(offset(q, x[j], period), h) * inverse)
-        else:
-            i = tid()
-            q = x[i]
-            for j in hash_grid_neighbors(grid, q, reach):
-                total += mass[j] * value(distance(offset(q, x[j], period), h) * inverse)
-        if i < water:
+    def sum_density(around: Any, x: array(dtype=Any), mass: array(dtype=Any), rho: array(dtype=Any)):
+        i, h = search.particle(), around.h
+        q, total, inverse = x[i], h * 0.0, 1.0 / h
+        for j in search.neighbours(around, q):
+            total += mass[j] * value(distance(offset(q, x[j], around.period), h) * inverse)
+        if i < around.water:
             rho[i] = total * scale(h)
 
     return sum_density
@@ -127,8 +116,8 @@ def _lift_at(carried: bool) -> Any:
 
 @functools.cache
 def continuity_kernel(
-    name: str, dim: int, periodic: bool, weighed: bool, carried: bool, suction: bool, listed: bool
-) -> Any:  # fmt: skip
+    name: str, dim: int, periodic: bool, weighed: bool, carried: bool, suction: bool, search: Search
+) -> Any:
     """The kernel of one step of the equation of continuity, with positions as they are half-way.
 
     What diffuses is density without its slope under the fluid's weight. weighed: `level` is without it already, else
@@ -148,39 +137,26 @@ def continuity_kernel(
 
     @kernel
     def change_density(
-        counts: array(dtype=int32), ids: array(dtype=int32, ndim=2), grid: uint64, reach: Any, period: Any,
-        water: int32, h: Any, dt: Any, thinnest: Any, fluid: array(dtype=Any), gravity: array(dtype=Any),
-        a: array(dtype=Any), x: array(dtype=Any), middle: array(dtype=Any), v: array(dtype=Any), rho: array(dtype=Any),
-        level: array(dtype=Any), mass: array(dtype=Any), volume: array(dtype=Any), new: array(dtype=Any),
+        around: Any, dt: Any, fluid: array(dtype=Any), gravity: array(dtype=Any), a: array(dtype=Any),
+        x: array(dtype=Any), middle: array(dtype=Any), v: array(dtype=Any), level: array(dtype=Any),
+        mass: array(dtype=Any), volume: array(dtype=Any), rho: array(dtype=Any),
     ):  # fmt: skip
+        i, h = search.particle(), around.h
         flow, diffusion, inverse = h * 0.0, h * 0.0, 1.0 / h
         end = h.dtype(support * support) * h * h
-        if listed:
-            c, lane = tid()
-            i = c * SIZE + lane
-            q, u, own = middle[i], v[i], level[i]
-            for k in range(counts[c]):
-                j = ids[c, k]
-                d = offset(q, middle[j], period)
-                if dot(d, d) < end:  # lanes skip what none of them reaches
-                    lift = lift_at(fluid, gravity, a, i, j)
-                    one, two = pair(d, u - v[j], own - level[j], mass[j], volume[j], inverse, h, lift)
-                    flow += one
-                    diffusion += two
-        else:
-            i = tid()
-            q, u, own = middle[i], v[i], level[i]
-            for j in hash_grid_neighbors(grid, x[i], reach):
-                d = offset(q, middle[j], period)
+        q, u, own = middle[i], v[i], level[i]
+        for j in search.neighbours(around, x[i]):
+            d = offset(q, middle[j], around.period)
+            if search.reaches(d, end):
                 lift = lift_at(fluid, gravity, a, i, j)
                 one, two = pair(d, u - v[j], own - level[j], mass[j], volume[j], inverse, h, lift)
                 flow += one
                 diffusion += two
-        if i < water:
+        if i < around.water:
             change = flow + 2.0 * fluid[DIFFUSION] * fluid[SOUND] * h * diffusion
             density = rho[i] + dt * scale(h) * change
             if not suction:
-                density = max(density, thinnest * fluid[DENSITY])
-            new[i] = density
+                density = max(density, h.dtype(THINNEST) * fluid[DENSITY])
+            rho[i] = density
 
     return change_density

@@ -18,6 +18,7 @@ from ..scene.control import Control, advance_shapes
 from ..scene.model import Model
 from ..scene.state import State
 from . import timestep
+from .around import Near
 from .fluid import Fluid
 from .forces import kick
 from .projection import measure_kernel, press_by, project_kernel, rate_kernel
@@ -77,55 +78,51 @@ class SolverDFSPH(SolverSPH):
                 "a step of an incompressible fluid is captured in a graph, but the host counts its iterations\n"
                 "help: call step() outside of the capture"
             )
-        self._substep(control, h, substeps, self._find_neighbours())
+        self._substep(control, h, substeps, self._near(self._find_neighbours()))
 
-    def _substep(self, control: Control, h: float, substeps: int, listed: bool) -> None:
+    def _substep(self, control: Control, h: float, substeps: int, near: Near) -> None:
         """Densities, no divergence, forces, density at rest, positions."""
         p, dt, model = self.particles, self.model.dtype(h), self.model
-        around, dim = self._around(listed)
-        kind = (self.kernel, self.dim, any(self.period))
         self._pushed.zero_()
-        self._run(measure_kernel(*kind, listed), dim, *around, p.x, p.mass, p.rho, self._stiffness)
-        divergence = self._correct(True, dt, around, dim, listed)
-        self._act(control, dt, around, dim, listed)
-        density = self._correct(False, dt, around, dim, listed)
+        self._run_near(measure_kernel, near.water, (), p.x, p.mass, p.rho, self._stiffness)
+        divergence = self._correct(True, dt, near)
+        self._act(control, dt, near)
+        density = self._correct(False, dt, near)
         errors, iterations = zip(divergence, density, strict=True)
         self._put(last_errors=errors, last_iterations=iterations)
         self._run(press_by, p.water, dt, self._pushed, p.rho, p.p, p.push)
         if p.walls:
-            self._push_walls(control, substeps, listed)
-        self._move(dt, listed)
-        self._hold_fluid(control, dt, substeps, listed)
+            self._push_walls(control, substeps, near)
+        self._move(dt, near)
+        self._hold_fluid(control, dt, substeps, near)
         if model.shape_count:
             self._run(advance_shapes, model.shape_count, control.shape_velocity, dt, self._pose)
         self._place_walls(control, h)
 
-    def _act(self, control: Control, dt: Any, around: list[Any], dim: Any, listed: bool) -> None:
+    def _act(self, control: Control, dt: Any, near: Near) -> None:
         """Gravity, forces from outside and viscosity."""
         p = self.particles
         p.p.zero_()
         if p.walls:
-            self._press_walls(control, listed)
+            self._press_walls(control, near)
         p.p.zero_()
         p.push.zero_()
-        self._spin_fluid(around, dim, listed)
-        self._accelerate(control, around, dim, listed)
+        self._spin_fluid(near)
+        self._accelerate(control, near)
         self._run(kick, p.water, dt, p.a, p.mix, p.v)
 
-    def _correct(self, divergence: bool, dt: Any, around: list[Any], dim: Any, listed: bool) -> tuple[float, int]:
+    def _correct(self, divergence: bool, dt: Any, near: Near) -> tuple[float, int]:
         """Change velocities until nothing is compressed; the error that is left, and the number of iterations."""
-        p, kind = self.particles, (self.kernel, self.dim, any(self.period), listed)
-        goal = self.divergence_error if divergence else self.density_error
-        rate, project = rate_kernel(*kind, divergence), project_kernel(*kind)
+        p, goal = self.particles, self.divergence_error if divergence else self.density_error
         here = [p.x, p.v, p.mass, p.rho, self._stiffness, self._push, self._error]
         for k in range(self.iterations + 1):
-            self._run(rate, dim, *around, dt, self.fluid_numbers, *here)
+            self._run_near(rate_kernel, near.water, (divergence,), dt, self.fluid_numbers, *here)
             error = float(self._error.numpy().mean(dtype=np.float64)) if p.water else 0.0
             if not math.isfinite(error):
                 raise DivergenceError(f"a particle is not finite in step {self.steps + 1}\nhelp: a shorter time step")
             if (error <= goal and (divergence or k >= _LEAST)) or k == self.iterations:
                 break
-            self._run(project, dim, *around, p.x, p.mass, self._push, self._pushed, p.v)
+            self._run_near(project_kernel, near.water, (), p.x, p.mass, self._push, self._pushed, p.v)
         return error, k
 
     # ----- what is asked of it --------------------------------------------------------------------

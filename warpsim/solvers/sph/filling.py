@@ -13,7 +13,7 @@ from ..scene.builder import ModelBuilder
 
 def add_fluid_box(
     builder: ModelBuilder, low: Any, high: Any, spacing: float, density: float = 1000.0, vel: Any = 0.0
-) -> range:  # fmt: skip
+) -> range:
     """Fill the box from `low` to `high` (3,) [m] with particles; returns their numbers.
 
     Where low[2] is high[2] the fluid is a sheet of that plane, and masses are those of one metre of depth. spacing [m]:

@@ -6,15 +6,23 @@ import functools
 from typing import Any
 
 from ...core.language import (
-    Float, array, cross, dot, func, int32, kernel, min, sqrt, tid, uint64, where,
+    Array, Float, Vec, array, cross, dot, func, generic_struct, int32, kernel, min, sqrt, tid, where,
 )  # fmt: skip
-from ...geometry.hash_grid.neighbors import hash_grid_neighbors
-from ..neighbours.cluster_list import SIZE
+from .around import Search
 from .cohesion import cohesion
 from .fluid import ALPHA, DENSITY, SOUND, TENSION, VISCOSITY, XSPH
 from .pairs import offset_of, squared_distance
 from .smoothing import smoothing
 from .spin import drag_of
+
+
+@generic_struct
+class Forces:
+    """Of particles of fluid: pull, from outside [N]; a, acceleration [m/s^2]; mix, change of velocity by XSPH [m/s]."""
+
+    pull: Array[Vec[3, Float]]
+    a: Array[Vec[3, Float]]
+    mix: Array[Vec[3, Float]]
 
 
 @functools.cache
@@ -89,12 +97,11 @@ def spin_of(turning: bool) -> Any:
 @functools.cache
 def force_kernel(
     name: str, dim: int, periodic: bool, no_slip: bool, viscous: bool, turning: bool, mixing: bool, tense: bool,
-    listed: bool
+    search: Search,
 ) -> Any:  # fmt: skip
     """The kernel of accelerations [m/s^2], and of the change of velocity by XSPH [m/s].
 
     viscous, turning, mixing, tense: whether there is laminar viscosity, its part by `spin`, XSPH, surface tension.
-    listed: whether neighbours are those of cluster lists, or looked up in the grid.
     """
     pair, offset = pair_of(name, dim, no_slip, viscous, turning, mixing, tense), offset_of(periodic)
     kind, behind, pair_spin = smoothing(name, dim), behind_of(no_slip), spin_of(turning)
@@ -102,47 +109,30 @@ def force_kernel(
 
     @kernel
     def accelerate(
-        counts: array(dtype=int32), ids: array(dtype=int32, ndim=2), grid: uint64, reach: Any, period: Any,
-        water: int32, h: Any, fluid: array(dtype=Any), gravity: array(dtype=Any), x: array(dtype=Any),
+        around: Any, own: Any, fluid: array(dtype=Any), gravity: array(dtype=Any), x: array(dtype=Any),
         v: array(dtype=Any), slip: array(dtype=Any), spin: array(dtype=Any), rho: array(dtype=Any),
-        push: array(dtype=Any), mass: array(dtype=Any), pull: array(dtype=Any), a: array(dtype=Any),
-        mix: array(dtype=Any),
+        push: array(dtype=Any), mass: array(dtype=Any),
     ):  # fmt: skip
+        i, h, water = search.particle(), around.h, around.water
         total, mixed = gravity[0] * 0.0, gravity[0] * 0.0
         artificial = 2.0 * fluid[ALPHA] * fluid[SOUND] * h
         tension = fluid[TENSION] / (fluid[DENSITY] * fluid[DENSITY] * scale(h))
         inverse = 1.0 / h
         end = h.dtype(support * support) * h * h
-        if listed:
-            c, lane = tid()
-            i = c * SIZE + lane
-            q, u, own, press = x[i], v[i], rho[i], push[i]
-            for k in range(counts[c]):
-                j = ids[c, k]
-                d = offset(q, x[j], period)
-                if dot(d, d) < end:  # lanes skip what none of them reaches
-                    one, two = pair(
-                        d, u - v[j], u - behind(slip, j, water, u), pair_spin(spin, i, j, water), own, rho[j],
-                        press + push[j], mass[j], j < water, artificial, fluid[VISCOSITY], tension, inverse, h,
-                    )  # fmt: skip
-                    total += one
-                    if mixing:
-                        mixed += two
-        else:
-            i = tid()
-            q, u, own, press = x[i], v[i], rho[i], push[i]
-            for j in hash_grid_neighbors(grid, q, reach):
+        q, u, density, press = x[i], v[i], rho[i], push[i]
+        for j in search.neighbours(around, q):
+            d = offset(q, x[j], around.period)
+            if search.reaches(d, end):
                 one, two = pair(
-                    offset(q, x[j], period), u - v[j], u - behind(slip, j, water, u),
-                    pair_spin(spin, i, j, water), own, rho[j], press + push[j], mass[j], j < water, artificial,
-                    fluid[VISCOSITY], tension, inverse, h,
+                    d, u - v[j], u - behind(slip, j, water, u), pair_spin(spin, i, j, water), density, rho[j],
+                    press + push[j], mass[j], j < water, artificial, fluid[VISCOSITY], tension, inverse, h,
                 )  # fmt: skip
                 total += one
                 if mixing:
                     mixed += two
         if i < water:
-            a[i] = gravity[0] + pull[i] / mass[i] - total * scale(h)
-            mix[i] = mixed * fluid[XSPH]
+            own.a[i] = gravity[0] + own.pull[i] / mass[i] - total * scale(h)
+            own.mix[i] = mixed * fluid[XSPH]
 
     return accelerate
 

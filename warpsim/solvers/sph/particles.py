@@ -6,15 +6,29 @@ from typing import Any
 
 import numpy as np
 
-from ...core.language import array, atomic_max, dot, empty, int32, kernel, launch, tid, zeros
+from ...core.language import (
+    Array, Float, Vec, array, atomic_max, dot, empty, generic_struct, int32, kernel, launch, tid, zeros,
+)  # fmt: skip
 from ...core.runtime.arrays.fixed import Fixed
 from ...core.runtime.arrays.creation import copy
 from ...geometry.hash_grid.hash_grid import HashGrid
 from ..neighbours.cluster_list import SIZE, ClusterList
 from ..neighbours.serpentine import Serpentine
 from ..particles.origin import from_origin, in_world
+from .around import IN_GRID, LISTED, WALL, WATER, WATER_IN_GRID, Around, Launched, Near
 from .sampling import Rows
-from .walls import WALL, WATER
+
+
+@generic_struct
+class Moving:
+    """Particles in the order of a solver, see `Particles`."""
+
+    number: array(dtype=int32)
+    x: Array[Vec[3, Float]]
+    v: Array[Vec[3, Float]]
+    rho: Array[Float]
+    mass: Array[Float]
+    pull: Array[Vec[3, Float]]
 
 
 class Particles(Fixed):
@@ -25,9 +39,8 @@ class Particles(Fixed):
     push, p / rho^2; spin, the angular velocity of the fluid around it [rad/s]; and of continuity middle, x half a step
     later, level, the density that diffuses, and volume, of fluid alone: (total,).
     pull: forces from outside [N], a: acceleration [m/s^2], mix: change of velocity by XSPH [m/s], drift: velocity of
-    shifting [m/s], new: density a step later, begin: x before it moved: (water,). slip: velocity with which walls make
-    fluid stick [m/s], force: on walls [N]: (walls,). What kernels read of clusters is longer by one, so that the last
-    one is whole.
+    shifting [m/s], begin: x before it moved: (water,). slip: velocity with which walls make fluid stick [m/s], force:
+    on walls [N]: (walls,). What kernels read of clusters is longer by one, so that the last one is whole.
 
     In the order of the model: shape, local, the place in its frame, and toward, from there to its surface [m]:
     (walls,); first: where the particles of each shape begin, (shapes + 1,).
@@ -50,7 +63,6 @@ class Particles(Fixed):
         self.mass = array(np.full(whole, wall_mass), dtype=model.dtype, **options)
         self.pull = zeros(n + SIZE, model.vec3, **options)
         self.mix, self.drift, self.begin = (zeros(n, model.vec3, **options) for _ in range(3))
-        self.new = zeros(n, model.dtype, **options)
         self.slip = zeros(self.walls + SIZE, model.vec3, **options)
         self.force, self.local, self.toward = (zeros(self.walls, model.vec3, **options) for _ in range(3))
         self.shape = empty(self.walls, int32, device)
@@ -72,11 +84,13 @@ class Particles(Fixed):
         self.serpentine = Serpentine(total, width, period, device)
         self.around_water = ClusterList(self.grid, 0, n, period)
         self.around_walls = ClusterList(self.grid, n, total, period, WATER)
-        arrays = (self.number, self.x, self.v, self.rho, self.mass, self.pull)
-        self._before = [empty(a.size, a.dtype, device, requires_grad=a.requires_grad) for a in arrays]
-        self._mass_before = self._before[4]
+        self.moving = Moving[self.model.dtype](self.number, self.x, self.v, self.rho, self.mass, self.pull)
+        arrays = [getattr(self.moving, name) for name in type(self.moving).fields]
+        copies = [empty(a.size, a.dtype, device, requires_grad=a.requires_grad) for a in arrays]
+        self._before, self._copies = Moving[self.model.dtype](*copies), list(zip(copies, arrays, strict=True))
         self.seen = zeros(total, self.model.vec3, device)
         self.outdated = array([1], dtype=int32, device=device)
+        self._near: dict[Any, Near] = {}
 
     @property
     def points(self) -> Any:
@@ -86,13 +100,13 @@ class Particles(Fixed):
     @property
     def scratch(self) -> list[Any]:
         """What a step fills before it reads it."""
-        arrays = [self.x, self.v, self.rho, self.p, self.mass, self.pull, self.a, self.mix, self.new, self.drift]
-        arrays += [self.push, self.middle, self.level, self.volume, self.spin, self.slip, self.force, self.begin]
+        arrays = [self.x, self.v, self.rho, self.p, self.mass, self.pull, self.a, self.mix, self.drift, self.push]
+        arrays += [self.middle, self.level, self.volume, self.spin, self.slip, self.force, self.begin]
         return [*arrays, self.grid]
 
     def weigh_as(self, masses: Any) -> None:
         """Give masses a gradient if those of the model have one: what none asks for is not added up."""
-        self.mass.requires_grad = self._mass_before.requires_grad = masses.requires_grad
+        self.mass.requires_grad = self._before.mass.requires_grad = masses.requires_grad
 
     # ----- neighbours -----------------------------------------------------------------------------
 
@@ -100,6 +114,23 @@ class Particles(Fixed):
         """Sort all into a hash grid with cells of a width [m]."""
         if self.total:
             self.grid.build(self.points, width, self.groups, period=period)
+
+    def near(self, listed: bool, reach: float, h: float) -> Near:
+        """Neighbours of fluid and of walls for kernels: from lists, or less than `reach` [m] away in the grid."""
+        key = (listed, id(self.around_water.ids), id(self.around_walls.ids))
+        if key not in self._near:
+            self._near.clear()
+            self._near[key] = self._find_near(listed, self.model.dtype(reach), self.model.dtype(h))
+        return self._near[key]
+
+    def _find_near(self, listed: bool, reach: Any, h: Any) -> Near:
+        lists = (self.around_water, self.around_walls)
+        rows = [(row.counts, row.ids) if listed else (None, None) for row in lists]
+        rest = [self.grid.id, reach, self.around_water.period, self.water, self.walls, h]
+        water, walls = (Around[self.model.dtype](*row, *rest) for row in rows)
+        if listed:
+            return Near(True, *(Launched(LISTED, a, row.dim) for a, row in zip((water, walls), lists, strict=True)))
+        return Near(False, Launched(IN_GRID, water, self.water), Launched(WATER_IN_GRID, walls, self.walls))
 
     def note_moved(self) -> None:
         """Say so where particles are far from where lists saw them."""
@@ -114,10 +145,9 @@ class Particles(Fixed):
     def rebuild(self, width: float, reach: float, period: Any) -> None:
         """Put particles into a new order, and list those less than `reach` apart [m], or will be for a while."""
         self.serpentine.update(self.x, self.water)
-        before = [self.number, self.x, self.v, self.rho, self.mass, self.pull]
-        for source, target in zip(before, self._before, strict=True):
+        for target, source in self._copies:
             copy(target, source)
-        args = [self.serpentine.order, self.water, *self._before, *before, self.slot, self.seen]
+        args = [self.serpentine.order, self.water, self._before, self.moving, self.slot, self.seen]
         launch(_reorder, self.total, args, device=self.model.device)
         self.build_grid(width, period)
         self.around_water.rebuild(self.x, reach + self.skin)
@@ -135,59 +165,46 @@ def _note(x: array(dtype=Any), seen: array(dtype=Any), limit: Any, outdated: arr
 
 @kernel
 def _reorder(
-    order: array(dtype=int32), water: int32, old_number: array(dtype=int32), old_x: array(dtype=Any),
-    old_v: array(dtype=Any), old_rho: array(dtype=Any), old_mass: array(dtype=Any), old_pull: array(dtype=Any),
-    number: array(dtype=int32), x: array(dtype=Any), v: array(dtype=Any), rho: array(dtype=Any),
-    mass: array(dtype=Any), pull: array(dtype=Any), slot: array(dtype=int32), seen: array(dtype=Any),
-):  # fmt: skip
+    order: array(dtype=int32), water: int32, before: Any, after: Any, slot: array(dtype=int32), seen: array(dtype=Any)
+):
     k = tid()
     i = order[k]
-    number[k] = old_number[i]
-    x[k] = old_x[i]
-    v[k] = old_v[i]
-    rho[k] = old_rho[i]
-    mass[k] = old_mass[i]
+    after.number[k] = before.number[i]
+    after.x[k] = before.x[i]
+    after.v[k] = before.v[i]
+    after.rho[k] = before.rho[i]
+    after.mass[k] = before.mass[i]
     if k < water:
-        pull[k] = old_pull[i]
-    slot[old_number[i]] = k
-    seen[k] = old_x[i]
+        after.pull[k] = before.pull[i]
+    slot[before.number[i]] = k
+    seen[k] = before.x[i]
 
 
 @kernel
 def load(
-    origin: Any, number: array(dtype=int32), particle_q: array(dtype=Any), particle_rest: array(dtype=Any),
-    particle_qd: array(dtype=Any), particle_rho: array(dtype=Any), particle_f: array(dtype=Any),
-    particle_mass: array(dtype=Any), x: array(dtype=Any), v: array(dtype=Any), rho: array(dtype=Any),
-    pull: array(dtype=Any), mass: array(dtype=Any),
+    origin: Any, particle_q: array(dtype=Any), particle_rest: array(dtype=Any), particle_qd: array(dtype=Any),
+    particle_rho: array(dtype=Any), particle_f: array(dtype=Any), particle_mass: array(dtype=Any), p: Any,
 ):  # fmt: skip
     """Take over a state."""
     k = tid()
-    i = number[k]
-    x[k] = from_origin(origin, particle_q[i], particle_rest[i])
-    v[k] = particle_qd[i]
-    rho[k] = particle_rho[i]
-    pull[k] = particle_f[i]
-    mass[k] = particle_mass[i]
+    i = p.number[k]
+    p.x[k] = from_origin(origin, particle_q[i], particle_rest[i])
+    p.v[k] = particle_qd[i]
+    p.rho[k] = particle_rho[i]
+    p.pull[k] = particle_f[i]
+    p.mass[k] = particle_mass[i]
 
 
 @kernel
 def store(
-    origin: Any, number: array(dtype=int32), x: array(dtype=Any), v: array(dtype=Any), rho: array(dtype=Any),
-    particle_q: array(dtype=Any), particle_rest: array(dtype=Any), particle_qd: array(dtype=Any),
+    origin: Any, p: Any, particle_q: array(dtype=Any), particle_rest: array(dtype=Any), particle_qd: array(dtype=Any),
     particle_rho: array(dtype=Any),
 ):  # fmt: skip
     """Hand over a state."""
     k = tid()
-    i = number[k]
-    rounded, rest = in_world(origin, x[k])
+    i = p.number[k]
+    rounded, rest = in_world(origin, p.x[k])
     particle_q[i] = rounded
     particle_rest[i] = rest
-    particle_qd[i] = v[k]
-    particle_rho[i] = rho[k]
-
-
-@kernel
-def take_density(new: array(dtype=Any), rho: array(dtype=Any)):
-    """Densities a step later."""
-    i = tid()
-    rho[i] = new[i]
+    particle_qd[i] = p.v[k]
+    particle_rho[i] = p.rho[k]

@@ -10,9 +10,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from ...core.language import array, dot, int32, kernel, max, tid, uint64
-from ...geometry.hash_grid.neighbors import hash_grid_neighbors
-from ..neighbours.cluster_list import SIZE
+from ...core.language import array, dot, kernel, max, tid
+from .around import Search
 from .fluid import DENSITY
 from .pairs import distance, offset_of
 from .smoothing import smoothing
@@ -22,45 +21,27 @@ _LEAST = 1.0e-6  # of the stiffness of a lattice: particles that have no neighbo
 
 
 @functools.cache
-def measure_kernel(name: str, dim: int, periodic: bool, listed: bool) -> Any:
+def measure_kernel(name: str, dim: int, periodic: bool, search: Search) -> Any:
     """The kernel of densities [kg/m^3], as sums over neighbours, and of what resists a push [kg^2/m^8]."""
     kind, offset = smoothing(name, dim), offset_of(periodic)
     value, slope_of = kind.value, kind.slope
 
     @kernel
     def measure(
-        counts: array(dtype=int32), ids: array(dtype=int32, ndim=2), grid: uint64, reach: Any, period: Any,
-        water: int32, h: Any, x: array(dtype=Any), mass: array(dtype=Any), rho: array(dtype=Any),
-        stiffness: array(dtype=Any),
-    ):  # fmt: skip
-        total, squares = h * 0.0, h * 0.0
-        if listed:
-            c, lane = tid()
-            i = c * SIZE + lane
-            q = x[i]
-            mean = q * 0.0
-            for k in range(counts[c]):
-                j = ids[c, k]
-                d = offset(q, x[j], period)
-                r = distance(d, h)
-                g = d * (mass[j] * slope_of(r, h))
-                total += mass[j] * value(r, h)
-                mean += g
-                if j < water:
-                    squares += dot(g, g)
-        else:
-            i = tid()
-            q = x[i]
-            mean = q * 0.0
-            for j in hash_grid_neighbors(grid, q, reach):
-                d = offset(q, x[j], period)
-                r = distance(d, h)
-                g = d * (mass[j] * slope_of(r, h))
-                total += mass[j] * value(r, h)
-                mean += g
-                if j < water:
-                    squares += dot(g, g)
-        if i < water:
+        around: Any, x: array(dtype=Any), mass: array(dtype=Any), rho: array(dtype=Any), stiffness: array(dtype=Any)
+    ):
+        i, h = search.particle(), around.h
+        q, total, squares = x[i], h * 0.0, h * 0.0
+        mean = q * 0.0
+        for j in search.neighbours(around, q):
+            d = offset(q, x[j], around.period)
+            r = distance(d, h)
+            g = d * (mass[j] * slope_of(r, h))
+            total += mass[j] * value(r, h)
+            mean += g
+            if j < around.water:
+                squares += dot(g, g)
+        if i < around.water:
             rho[i] = total
             stiffness[i] = dot(mean, mean) + squares
 
@@ -68,7 +49,7 @@ def measure_kernel(name: str, dim: int, periodic: bool, listed: bool) -> Any:
 
 
 @functools.cache
-def rate_kernel(name: str, dim: int, periodic: bool, listed: bool, divergence: bool) -> Any:
+def rate_kernel(name: str, dim: int, periodic: bool, divergence: bool, search: Search) -> Any:
     """The kernel of pushes, and of the errors they are against: parts of the density at rest within a substep.
 
     divergence: against being compressed at all, else against being denser after the substep than at rest. `pushed` is
@@ -78,27 +59,15 @@ def rate_kernel(name: str, dim: int, periodic: bool, listed: bool, divergence: b
 
     @kernel
     def find_rates(
-        counts: array(dtype=int32), ids: array(dtype=int32, ndim=2), grid: uint64, reach: Any, period: Any,
-        water: int32, h: Any, dt: Any, fluid: array(dtype=Any), x: array(dtype=Any), v: array(dtype=Any),
-        mass: array(dtype=Any), rho: array(dtype=Any), stiffness: array(dtype=Any), push: array(dtype=Any),
-        error: array(dtype=Any),
+        around: Any, dt: Any, fluid: array(dtype=Any), x: array(dtype=Any), v: array(dtype=Any), mass: array(dtype=Any),
+        rho: array(dtype=Any), stiffness: array(dtype=Any), push: array(dtype=Any), error: array(dtype=Any),
     ):  # fmt: skip
-        rate = h * 0.0
-        if listed:
-            c, lane = tid()
-            i = c * SIZE + lane
-            q, u = x[i], v[i]
-            for k in range(counts[c]):
-                j = ids[c, k]
-                d = offset(q, x[j], period)
-                rate += mass[j] * slope_of(distance(d, h), h) * dot(u - v[j], d)
-        else:
-            i = tid()
-            q, u = x[i], v[i]
-            for j in hash_grid_neighbors(grid, q, reach):
-                d = offset(q, x[j], period)
-                rate += mass[j] * slope_of(distance(d, h), h) * dot(u - v[j], d)
-        if i < water:
+        i, h = search.particle(), around.h
+        q, u, rate = x[i], v[i], h * 0.0
+        for j in search.neighbours(around, q):
+            d = offset(q, x[j], around.period)
+            rate += mass[j] * slope_of(distance(d, h), h) * dot(u - v[j], d)
+        if i < around.water:
             rest = fluid[DENSITY]
             if divergence:
                 if rho[i] < rate.dtype(_SPARSE) * rest:
@@ -115,33 +84,22 @@ def rate_kernel(name: str, dim: int, periodic: bool, listed: bool, divergence: b
 
 
 @functools.cache
-def project_kernel(name: str, dim: int, periodic: bool, listed: bool) -> Any:
+def project_kernel(name: str, dim: int, periodic: bool, search: Search) -> Any:
     """The kernel of velocities after pushes, which it adds up in `pushed`."""
     slope_of, offset = smoothing(name, dim).slope, offset_of(periodic)
 
     @kernel
     def project(
-        counts: array(dtype=int32), ids: array(dtype=int32, ndim=2), grid: uint64, reach: Any, period: Any,
-        water: int32, h: Any, x: array(dtype=Any), mass: array(dtype=Any), push: array(dtype=Any),
-        pushed: array(dtype=Any), v: array(dtype=Any),
+        around: Any, x: array(dtype=Any), mass: array(dtype=Any), push: array(dtype=Any), pushed: array(dtype=Any),
+        v: array(dtype=Any),
     ):  # fmt: skip
-        if listed:
-            c, lane = tid()
-            i = c * SIZE + lane
-            q, own = x[i], push[i]
-            change = q * 0.0
-            for k in range(counts[c]):
-                j = ids[c, k]
-                d = offset(q, x[j], period)
-                change += d * (mass[j] * slope_of(distance(d, h), h) * (own + push[j]))
-        else:
-            i = tid()
-            q, own = x[i], push[i]
-            change = q * 0.0
-            for j in hash_grid_neighbors(grid, q, reach):
-                d = offset(q, x[j], period)
-                change += d * (mass[j] * slope_of(distance(d, h), h) * (own + push[j]))
-        if i < water:
+        i, h = search.particle(), around.h
+        q, own = x[i], push[i]
+        change = q * 0.0
+        for j in search.neighbours(around, q):
+            d = offset(q, x[j], around.period)
+            change += d * (mass[j] * slope_of(distance(d, h), h) * (own + push[j]))
+        if i < around.water:
             v[i] = v[i] - change
             pushed[i] = pushed[i] + own
 

@@ -41,7 +41,7 @@ class Rows:
 
 def sample_shapes(
     model: Model, spacing: float, depth: float, origin: np.ndarray, bounds: Any, dim: int, period: Any
-) -> Rows:  # fmt: skip
+) -> Rows:
     """The wall particles of all shapes.
 
     depth [m]: how far below a surface there are particles. origin: a corner of the lattice, the plane z of fluids with
@@ -105,7 +105,7 @@ def _box(model: Model, s: int, pose: np.ndarray, bounds: Any, depth: float) -> n
 
 def _sample(
     model: Model, s: int, spacing: float, depth: float, origin: np.ndarray, box: np.ndarray, dim: int
-) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+) -> tuple[np.ndarray, np.ndarray]:
     """Points of the world in the rows of one shape, and from there to its surface, (n, 3) [m]."""
     first = np.floor((box[0] - origin) / spacing + _ROUNDING).astype(int)
     last = np.ceil((box[1] - origin) / spacing - _ROUNDING).astype(int)
@@ -134,7 +134,7 @@ def _sample(
 
 def _thickness(
     model: Model, s: int, pose: np.ndarray, surface: np.ndarray, normal: np.ndarray, spacing: float
-) -> np.ndarray:  # fmt: skip
+) -> np.ndarray:
     """How thick a shape is below points of its surface (n,) [m], a spacing at most."""
     out, _ = distances(model, s, pose, surface - normal * spacing, 2.0 * spacing)
     thickness = spacing - np.clip(out, 0.0, spacing)
@@ -157,7 +157,7 @@ def _repeated(points: np.ndarray, spacing: float) -> np.ndarray:
 
 def distances(
     model: Model, s: int, pose: np.ndarray, points: np.ndarray, reach: float
-) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+) -> tuple[np.ndarray, np.ndarray]:
     """Signed distances (n,) [m] and normals (n, 3) of a shape with a pose (7,) at points (n, 3) [m]."""
     device, n = model.device, len(points)
     local = array(_local(pose, points), dtype=model.vec3, device=device)

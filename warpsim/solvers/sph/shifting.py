@@ -10,9 +10,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from ...core.language import array, func, int32, kernel, tid, uint64
-from ...geometry.hash_grid.neighbors import hash_grid_neighbors
-from ..neighbours.cluster_list import SIZE
+from ...core.language import array, func, kernel, tid
+from .around import Search
 from .fluid import SHIFTING, SOUND
 from .pairs import distance, offset_of
 from .smoothing import smoothing
@@ -22,7 +21,7 @@ _CLOSE = 0.2
 
 
 @functools.cache
-def shift_kernel(name: str, dim: int, periodic: bool, listed: bool) -> Any:
+def shift_kernel(name: str, dim: int, periodic: bool, search: Search) -> Any:
     """The kernel of velocities with which particles are shifted [m/s]."""
     kind, offset = smoothing(name, dim), offset_of(periodic)
     value, slope_of = kind.value, kind.slope
@@ -37,24 +36,14 @@ def shift_kernel(name: str, dim: int, periodic: bool, listed: bool) -> Any:
 
     @kernel
     def shift(
-        counts: array(dtype=int32), ids: array(dtype=int32, ndim=2), grid: uint64, reach: Any, period: Any,
-        water: int32, h: Any, spacing: Any, fluid: array(dtype=Any), x: array(dtype=Any), rho: array(dtype=Any),
+        around: Any, spacing: Any, fluid: array(dtype=Any), x: array(dtype=Any), rho: array(dtype=Any),
         mass: array(dtype=Any), drift: array(dtype=Any),
     ):  # fmt: skip
-        total = x[0] * 0.0
-        if listed:
-            c, lane = tid()
-            i = c * SIZE + lane
-            q = x[i]
-            for k in range(counts[c]):
-                j = ids[c, k]
-                total += pair(offset(q, x[j], period), mass[j] / rho[j], spacing, h)
-        else:
-            i = tid()
-            q = x[i]
-            for j in hash_grid_neighbors(grid, q, reach):
-                total += pair(offset(q, x[j], period), mass[j] / rho[j], spacing, h)
-        if i < water:
+        i, h = search.particle(), around.h
+        q, total = x[i], x[0] * 0.0
+        for j in search.neighbours(around, q):
+            total += pair(offset(q, x[j], around.period), mass[j] / rho[j], spacing, h)
+        if i < around.water:
             drift[i] = total * (-fluid[SHIFTING] * fluid[SOUND] * h)
 
     return shift

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...core.language import array, float64, int32, launch, zeros
+from ...core.language import array, float64, launch, zeros
 from ...core.runtime.arrays import saved_contents
 from ...core.runtime.arrays.fixed import Fixed
 from ...core.runtime.arrays.creation import copy
@@ -16,7 +16,6 @@ from ...core.runtime.devices.capture import current_graph
 from ...core.runtime.rollout.footprint import may_run_again
 from ...errors import StateError
 from ..graph_cache import GraphCache
-from ..neighbours.cluster_list import ClusterList
 from ..neighbours.verlet_list import vector_of
 from ..particles.nozzle import arrived, check_streams
 from ..particles.origin import origin_of, place_shapes
@@ -34,8 +33,9 @@ from .barriers import Barriers
 from .cohesion import cohesion_pressure
 from .density import continuity_kernel, halfway_kernel, press_kernel, sum_kernel
 from .fluid import SOUND, Fluid
-from .forces import drift, force_kernel, kick
-from .particles import Particles, load, store, take_density
+from .around import Launched, Near
+from .forces import Forces, drift, force_kernel, kick
+from .particles import Particles, load, store
 from .sampling import in_world, sample_shapes
 from .shifting import move_shifted, shift_kernel
 from .smoothing import smoothing
@@ -43,12 +43,11 @@ from .spin import spin_kernel
 from .start import check_starts
 from .statistics import FluidStatistics
 from .stream import FluidNozzle, FluidStream, without_streams
-from .walls import place_walls, sum_forces, wall_force_kernel, wall_pressure_kernel
+from .walls import Walls, place_walls, sum_forces, wall_force_kernel, wall_pressure_kernel
 
 _GRAPHS = 4  # kept at once
 _SKIN = 0.3  # of the spacing: margin of lists of neighbours
 _COLUMN = {2: 4.0, 3: 2.0}  # spacings: clusters of a lattice are then 4 x 4, or 4 x 2 x 2
-THINNEST = 0.998  # the least density without suction, in that at rest: spray does not forget its volume
 
 
 class SolverSPH(Fixed):
@@ -115,7 +114,7 @@ class SolverSPH(Fixed):
         if streams:
             model.add_state_field("poured", float64, len(streams))
         self.particles = self._make_particles(corners, streams, overlaps)
-        self._no_rows = [zeros(0, int32, model.device), zeros((0, 0), int32, model.device)]
+        self._forces = Forces[model.dtype](self.particles.pull, self.particles.a, self.particles.mix)
         self._graphs = GraphCache(model.device, _GRAPHS)
         self.resting = model.control()
 
@@ -168,7 +167,7 @@ class SolverSPH(Fixed):
             self._run_substep(control, dt / substeps, substeps)
         p = self.particles
         into = [state_out.particle_q, state_out.particle_rest, state_out.particle_qd, state_out.particle_rho]
-        self._run(store, p.water, self.origin, p.number, p.x, p.v, p.rho, *into)
+        self._run(store, p.water, self.origin, p.moving, *into)
         if self.streams:
             copy(state_out.poured, self._poured)
         self._put(steps=self.steps + 1)
@@ -182,7 +181,7 @@ class SolverSPH(Fixed):
         p, model = self.particles, self.model
         p.weigh_as(model.particle_mass)
         moving = [state.particle_q, state.particle_rest, state.particle_qd, state.particle_rho, state.particle_f]
-        self._run(load, p.water, self.origin, p.number, *moving, model.particle_mass, p.x, p.v, p.rho, p.pull, p.mass)
+        self._run(load, p.water, self.origin, *moving, model.particle_mass, p.moving)
         if model.shape_count:
             self._run(place_shapes, model.shape_count, self.origin, control.shape_transform, self._pose)
             self.shape_force.zero_()
@@ -203,10 +202,13 @@ class SolverSPH(Fixed):
         """One substep: as a graph, or recorded launch by launch."""
         p, listed = self.particles, self._find_neighbours()
         if not listed or saved_contents.active():
-            self._substep(control, h, substeps, listed)
+            self._substep(control, h, substeps, self._near(listed))
             return
         arrays = [control.gravity, control.shape_velocity, p.around_water.ids, p.around_walls.ids]
-        self._graphs.run((h, substeps, *map(id, arrays)), lambda: self._substep(control, h, substeps, True))
+        self._graphs.run((h, substeps, *map(id, arrays)), lambda: self._substep(control, h, substeps, self._near(True)))
+
+    def _near(self, listed: bool) -> Near:
+        return self.particles.near(listed, MARGIN * self.support, self.smoothing)
 
     def _find_neighbours(self) -> bool:
         """List them anew where they must be; in what may run again build the grid instead. Whether they are listed."""
@@ -219,29 +221,27 @@ class SolverSPH(Fixed):
             self.barriers.watch(p.x, self._pose)
         return not again
 
-    def _substep(self, control: Control, h: float, substeps: int, listed: bool) -> None:
+    def _substep(self, control: Control, h: float, substeps: int, near: Near) -> None:
         """Forces, velocities, densities, positions."""
         p, dt, model = self.particles, self.model.dtype(h), self.model
-        kind = (self.kernel, self.dim, any(self.period))
-        around, dim = self._around(listed)
         fluid = self.fluid_numbers
         if self.density == "summation":
-            self._run(sum_kernel(*kind, listed), dim, *around, p.x, p.mass, p.rho)
+            self._run_near(sum_kernel, near.water, (), p.x, p.mass, p.rho)
             self._hold_streams()
         self._run(press_kernel(self.suction), p.water, fluid, p.rho, p.p, p.push)
         if p.walls:
-            self._press_walls(control, listed)
-        self._spin_fluid(around, dim, listed)
+            self._press_walls(control, near)
+        self._spin_fluid(near)
         if p.walls:
-            self._push_walls(control, substeps, listed)
-        self._accelerate(control, around, dim, listed)
+            self._push_walls(control, substeps, near)
+        self._accelerate(control, near)
         for nozzle in self.streams:
             nozzle.calm(self._poured, p)
         self._run(kick, p.water, dt, p.a, p.mix, p.v)
         if self.density == "continuity":
-            self._change_density(control, h, listed)
-        self._move(dt, listed)
-        self._hold_fluid(control, dt, substeps, listed)
+            self._change_density(control, h, near)
+        self._move(dt, near)
+        self._hold_fluid(control, dt, substeps, near)
         for nozzle in self.streams:
             nozzle.run_on(h, self._poured)
         self._hold_streams()
@@ -249,20 +249,18 @@ class SolverSPH(Fixed):
             self._run(advance_shapes, model.shape_count, control.shape_velocity, dt, self._pose)
         self._place_walls(control, h)
 
-    def _accelerate(self, control: Control, around: list[Any], dim: Any, listed: bool) -> None:
+    def _accelerate(self, control: Control, near: Near) -> None:
         """Accelerations by all forces."""
         p, fluid = self.particles, self.fluid
-        terms = [self._viscous, self._turning, *(self._has(number) for number in (fluid.xsph, fluid.tension))]
-        accelerate = force_kernel(self.kernel, self.dim, any(self.period), self.no_slip, *terms, listed)
-        forces = [control.gravity, p.x, p.v, p.slip, p.spin, p.rho, p.push, p.mass, p.pull, p.a, p.mix]
-        self._run(accelerate, dim, *around, self.fluid_numbers, *forces)
+        terms = (self._viscous, self._turning, *(self._has(number) for number in (fluid.xsph, fluid.tension)))
+        others = [control.gravity, p.x, p.v, p.slip, p.spin, p.rho, p.push, p.mass]
+        self._run_near(force_kernel, near.water, (self.no_slip, *terms), self._forces, self.fluid_numbers, *others)
 
-    def _spin_fluid(self, around: list[Any], dim: Any, listed: bool) -> None:
+    def _spin_fluid(self, near: Near) -> None:
         """How the fluid turns around each particle, where viscosity asks for it."""
         p = self.particles
         if self._turning:
-            turn = spin_kernel(self.kernel, self.dim, any(self.period), self.no_slip, listed)
-            self._run(turn, dim, *around, p.x, p.v, p.slip, p.rho, p.mass, p.spin)
+            self._run_near(spin_kernel, near.water, (self.no_slip,), p.x, p.v, p.slip, p.rho, p.mass, p.spin)
 
     def _has(self, number: float) -> bool:
         """Whether a number of the fluid acts: what is zero has a derivative too."""
@@ -277,53 +275,32 @@ class SolverSPH(Fixed):
         """Whether viscosity leaves rotations alone; where space repeats along all axes, nothing turns as a whole."""
         return self._viscous and not all(self.period[: self.dim])
 
-    def _change_density(self, control: Control, h: float, listed: bool) -> None:
+    def _change_density(self, control: Control, h: float, near: Near) -> None:
         """Densities by the equation of continuity."""
-        p, dtype, (around, dim) = self.particles, self.model.dtype, self._around(listed)
-        periodic, fluid = any(self.period), [self.fluid_numbers, control.gravity]
-        weighed = not (periodic or self.no_slip)
+        p, dtype, fluid = self.particles, self.model.dtype, [self.fluid_numbers, control.gravity]
+        weighed = not (any(self.period) or self.no_slip)
         there = [p.x, p.v, p.rho, p.mass, p.middle, p.level, p.volume]
         self._run(halfway_kernel(weighed), p.total, dtype(0.5 * h), p.water, *fluid, *there)
-        kind = (self.kernel, self.dim, periodic, weighed, self.no_slip, self.suction, listed)
-        rates = [p.a, p.x, p.middle, p.v, p.rho, p.level, p.mass, p.volume, p.new]
-        self._run(continuity_kernel(*kind), dim, *around, dtype(h), dtype(THINNEST), *fluid, *rates)
-        self._run(take_density, p.water, p.new, p.rho)
+        rates = [p.a, p.x, p.middle, p.v, p.level, p.mass, p.volume, p.rho]
+        options = (weighed, self.no_slip, self.suction)
+        self._run_near(continuity_kernel, near.water, options, dtype(h), *fluid, *rates)
 
-    def _move(self, dt: Any, listed: bool) -> None:
+    def _move(self, dt: Any, near: Near) -> None:
         """Positions by velocities, and by what keeps particles in order."""
         p = self.particles
         if not self.fluid.shifting:
             self._run(drift, p.water, dt, p.v, p.begin, p.x)
             return
-        around, dim = self._around(listed)
-        shift = shift_kernel(self.kernel, self.dim, any(self.period), listed)
-        spacing = self.model.dtype(self.spacing)
-        self._run(shift, dim, *around, spacing, self.fluid_numbers, p.x, p.rho, p.mass, p.drift)
+        moved = [self.model.dtype(self.spacing), self.fluid_numbers, p.x, p.rho, p.mass, p.drift]
+        self._run_near(shift_kernel, near.water, (), *moved)
         self._run(move_shifted, p.water, dt, p.v, p.drift, p.begin, p.x)
 
-    def _hold_fluid(self, control: Control, dt: Any, substeps: int, listed: bool) -> None:
+    def _hold_fluid(self, control: Control, dt: Any, substeps: int, near: Near) -> None:
         """Put particles back before the surfaces of walls."""
         if self.model.shape_count and self.particles.water:
             share = self.model.dtype(1.0 / substeps)
-            moving = [self._pose, control.shape_velocity, dt, share, listed, self.shape_force]
+            moving = [self._pose, control.shape_velocity, dt, share, near.listed, self.shape_force]
             self.barriers.hold(self.particles, *moving)
-
-    def _around(self, listed: bool) -> tuple[list[Any], Any]:
-        """What kernels of fluid find neighbours with, and how many threads they have."""
-        p = self.particles
-        dim = p.around_water.dim if listed else p.water
-        return [*self._search(p.around_water, listed), p.water, self.model.dtype(self.smoothing)], dim
-
-    def _around_walls(self, listed: bool) -> tuple[list[Any], Any]:
-        """The same of walls."""
-        p = self.particles
-        dim = p.around_walls.dim if listed else p.walls
-        return [*self._search(p.around_walls, listed), p.water, p.walls, self.model.dtype(self.smoothing)], dim
-
-    def _search(self, lists: ClusterList, listed: bool) -> list[Any]:
-        """What kernels find neighbours with: rows of clusters, or the grid."""
-        rows = [lists.counts, lists.ids] if listed else self._no_rows
-        return [*rows, self.particles.grid.id, self.model.dtype(MARGIN * self.support), lists.period]
 
     def _place_walls(self, control: Control, h: float) -> None:
         """Put wall particles where their shapes are, with the velocities of the next substep."""
@@ -334,23 +311,28 @@ class SolverSPH(Fixed):
             self._run(place_walls, p.walls, p.water, *sheet, *frames, p.x, p.v)
         p.note_moved()
 
-    def _press_walls(self, control: Control, listed: bool) -> None:
+    def _press_walls(self, control: Control, near: Near) -> None:
         """Pressures in walls, and the velocities that make fluid stick to them."""
-        p, (around, dim) = self.particles, self._around_walls(listed)
-        press = wall_pressure_kernel(self.kernel, self.dim, any(self.period), self.suction, self.no_slip, listed)
-        water = [p.x, p.v, p.mass, p.rho[: p.water], p.p[: p.water]]
-        walls = [*(a[p.water :] for a in (p.rho, p.p, p.push)), self.model.dtype(self.spacing)]
-        frames = [p.number, p.shape, p.toward, self._pose, control.shape_velocity]
-        self._run(press, dim, *around, self.fluid_numbers, control.gravity, *water, *walls, *frames, p.slip)
+        p, dtype = self.particles, self.model.dtype
+        own = [a[p.water :] for a in (p.rho, p.p, p.push)]
+        walls = Walls[dtype](p.number[p.water :], p.shape, p.toward, *own, p.slip, dtype(self.spacing))
+        water = [p.x, p.v, p.mass, p.rho[: p.water], p.p[: p.water], self._pose, control.shape_velocity]
+        options = (self.suction, self.no_slip)
+        self._run_near(wall_pressure_kernel, near.walls, options, walls, self.fluid_numbers, control.gravity, *water)
 
-    def _push_walls(self, control: Control, substeps: int, listed: bool) -> None:
+    def _push_walls(self, control: Control, substeps: int, near: Near) -> None:
         """Forces on particles of walls, and their sums over shapes."""
-        p, (around, dim) = self.particles, self._around_walls(listed)
-        push = wall_force_kernel(self.kernel, self.dim, any(self.period), self.no_slip, self._turning, listed)
-        self._run(push, dim, *around, self.fluid_numbers, p.x, p.v, p.slip, p.spin, p.rho, p.push, p.mass, p.force)
+        p, options = self.particles, (self.no_slip, self._turning)
+        moving = [p.x, p.v, p.slip, p.spin, p.rho, p.push, p.mass, p.force]
+        self._run_near(wall_force_kernel, near.walls, options, self.fluid_numbers, *moving)
         share, frames = self.model.dtype(1.0 / substeps), [p.first, p.slot, self._pose]
         count = self.model.shape_count
         self._run(sum_forces, count, p.water, *frames, share, p.x, p.force, self.shape_force)
+
+    def _run_near(self, kernel_of: Any, near: Launched, options: tuple[Any, ...], *args: Any) -> None:
+        """Launch the kernel with neighbours that is made for this fluid, options and search."""
+        kernel = kernel_of(self.kernel, self.dim, any(self.period), *options, search=near.search)
+        self._run(kernel, near.dim, near.around, *args)
 
     def _run(self, kernel: Any, dim: Any, *args: Any) -> None:
         launch(kernel, dim, args, device=self.model.device)

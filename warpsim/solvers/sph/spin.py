@@ -14,10 +14,9 @@ import functools
 from typing import Any
 
 from ...core.language import (
-    Float, array, cross, diag, dot, func, int32, inverse, kernel, outer, sqrt, tid, uint64, vector,
+    Float, array, cross, diag, dot, func, int32, inverse, kernel, outer, sqrt, vector,
 )  # fmt: skip
-from ...geometry.hash_grid.neighbors import hash_grid_neighbors
-from ..neighbours.cluster_list import SIZE
+from .around import Search
 from .pairs import offset_of, squared_distance
 from .smoothing import smoothing
 
@@ -37,7 +36,7 @@ def drag_of(name: str, dim: int) -> Any:
 
 
 @functools.cache
-def spin_kernel(name: str, dim: int, periodic: bool, no_slip: bool, listed: bool) -> Any:
+def spin_kernel(name: str, dim: int, periodic: bool, no_slip: bool, search: Search) -> Any:
     """The kernel of angular velocities around particles of fluid [rad/s]; walls without slip take part."""
     drag, offset, scale = drag_of(name, dim), offset_of(periodic), smoothing(name, dim).slope_scale
     sheet = dim == 2
@@ -59,34 +58,20 @@ def spin_kernel(name: str, dim: int, periodic: bool, no_slip: bool, listed: bool
 
     @kernel
     def find_spin(
-        counts: array(dtype=int32), ids: array(dtype=int32, ndim=2), grid: uint64, reach: Any, period: Any,
-        water: int32, h: Any, x: array(dtype=Any), v: array(dtype=Any), slip: array(dtype=Any), rho: array(dtype=Any),
+        around: Any, x: array(dtype=Any), v: array(dtype=Any), slip: array(dtype=Any), rho: array(dtype=Any),
         mass: array(dtype=Any), spin: array(dtype=Any),
     ):  # fmt: skip
+        i, h, water = search.particle(), around.h, around.water
         turn, squares, length = x[0] * 0.0, h * 0.0, 1.0 / h
         arms = outer(turn, turn)
-        if listed:
-            c, lane = tid()
-            i = c * SIZE + lane
-            q, u, own = x[i], v[i], rho[i]
-            for k in range(counts[c]):
-                j = ids[c, k]
-                d = offset(q, x[j], period)
-                w = weight(d, own, rho[j], mass[j], j < water, length, h)
-                turn += w * cross(d, u - relative(v, slip, j, water))
-                squares += w * dot(d, d)
-                if not sheet:
-                    arms += w * outer(d, d)
-        else:
-            i = tid()
-            q, u, own = x[i], v[i], rho[i]
-            for j in hash_grid_neighbors(grid, q, reach):
-                d = offset(q, x[j], period)
-                w = weight(d, own, rho[j], mass[j], j < water, length, h)
-                turn += w * cross(d, u - relative(v, slip, j, water))
-                squares += w * dot(d, d)
-                if not sheet:
-                    arms += w * outer(d, d)
+        q, u, own = x[i], v[i], rho[i]
+        for j in search.neighbours(around, q):
+            d = offset(q, x[j], around.period)
+            w = weight(d, own, rho[j], mass[j], j < water, length, h)
+            turn += w * cross(d, u - relative(v, slip, j, water))
+            squares += w * dot(d, d)
+            if not sheet:
+                arms += w * outer(d, d)
         if i < water:
             turn, squares = turn * -scale(h), squares * -scale(h) + h.dtype(_LEAST)
             if sheet:

@@ -19,7 +19,7 @@ class StartWarning(UserWarning):
 
 def check_starts(
     q: np.ndarray, walls: np.ndarray, shape: np.ndarray, spacing: float, period: tuple[float, ...], overlaps: str
-) -> None:  # fmt: skip
+) -> None:
     """Warn with the closest pair of fluid (n, 3) [m], and of fluid and wall (m, 3), or raise `ModelError`.
 
     period: lengths after which space repeats [m], 0 for none.

@@ -66,10 +66,8 @@ class FluidNozzle(Nozzle):
 
     def hold(self, origin: Any, poured: Any, p: Particles, waiting: Any, fluid: Any, reach: Any) -> None:
         """Put those that wait in line, note in `waiting` that they do, and give all the mass that is felt."""
-        nozzle = [self.position, self.velocity, self.axis, self.offset, self.due, self.model.particle_mass]
-        moved = [p.number, waiting, p.x, p.v, p.rho, p.mass]
-        args = [origin, self.particles.start, poured[self.number :], *nozzle, fluid, reach, *moved]
-        launch(_hold_waiting, p.water, args, device=self.model.device)
+        nozzle = [self.line, poured[self.number :], self.position, self.velocity, self.model.particle_mass]
+        launch(_hold_waiting, p.water, [origin, *nozzle, fluid, reach, p.moving, waiting], device=self.model.device)
 
     def calm(self, poured: Any, p: Particles) -> None:
         """Let no force act on those that wait."""
@@ -123,28 +121,26 @@ def _run_on(velocity: array(dtype=Any), h: float64, poured: array(dtype=float64)
 
 @kernel
 def _hold_waiting(
-    origin: Any, first: int32, poured: array(dtype=float64), position: array(dtype=Any), velocity: array(dtype=Any),
-    axis: Any, offset: array(dtype=Any), due: array(dtype=float64), particle_mass: array(dtype=Any),
-    fluid: array(dtype=Any), reach: Any, number: array(dtype=int32), waiting: array(dtype=int32), x: array(dtype=Any),
-    v: array(dtype=Any), rho: array(dtype=Any), mass: array(dtype=Any),
+    origin: Any, line: Any, poured: array(dtype=float64), position: array(dtype=Any), velocity: array(dtype=Any),
+    particle_mass: array(dtype=Any), fluid: array(dtype=Any), reach: Any, p: Any, waiting: array(dtype=int32),
 ):  # fmt: skip
     k = tid()
-    i = number[k] - first
-    if i >= 0 and i < due.shape[0]:
-        wait = reach.dtype(due[i] - poured[0])
-        felt = particle_mass[i + first]
-        waiting[i + first] = int32(2)
+    i = p.number[k] - line.first
+    if i >= 0 and i < line.due.shape[0]:
+        wait = reach.dtype(line.due[i] - poured[0])
+        felt = particle_mass[i + line.first]
+        waiting[i + line.first] = int32(2)
         if wait > 0.0:
-            waiting[i + first] = int32(1)
-            flow, along = velocity[0], axis
+            waiting[i + line.first] = int32(1)
+            flow, along = velocity[0], line.axis
             if length(flow) > 0.0:  # one that is shut points where it did first
                 along = flow / length(flow)
-            x[k] = (position[0] - origin) + turned_along(offset[i], axis, along) - along * wait
-            v[k] = flow
+            p.x[k] = (position[0] - origin) + turned_along(line.offset[i], line.axis, along) - along * wait
+            p.v[k] = flow
             if wait > reach:
                 felt = felt * reach.dtype(_UNFELT)
-                rho[k] = fluid[DENSITY]
-        mass[k] = felt
+                p.rho[k] = fluid[DENSITY]
+        p.mass[k] = felt
 
 
 @kernel

@@ -34,7 +34,7 @@ def stretch_kernel() -> Any:
     @kernel(enable_backward=False)
     def stretch(
         grid: uint64, reach: float32, q: array(dtype=vec3), shape: array(dtype=mat33), middle: array(dtype=vec3)
-    ):  # fmt: skip
+    ):
         i = tid()
         total, mean, spread, count = float32(0.0), vec3(), mat33(), int32(0)
         for j in hash_grid_neighbors(grid, q[i], reach):

@@ -32,7 +32,7 @@ def limits(h: float, sound: float, speed: float, acceleration: float, viscosity:
 
 def incompressible_limits(
     h: float, spacing: float, speed: float, acceleration: float, viscosity: float
-) -> dict[str, float]:  # fmt: skip
+) -> dict[str, float]:
     """Longest time steps [s] by reason, without sound."""
     return {
         "speed": TRAVEL * spacing / speed if speed > 0.0 else math.inf,

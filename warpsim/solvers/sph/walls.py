@@ -6,25 +6,36 @@ import functools
 from typing import Any
 
 from ...core.language import (
-    Float, array, cross, dot, func, int32, kernel, length, max, min, sqrt, tid, uint64, vector,
+    Array, Float, Vec, array, cross, dot, func, generic_struct, int32, kernel, length, max, min, sqrt, tid, vector,
 )  # fmt: skip
 from ...core.lib.quaternions import quat_rotate
 from ...core.lib.spatial import spatial_top
 from ...core.lib.transforms import transform_get_rotation, transform_get_translation
-from ...geometry.hash_grid.neighbors import hash_grid_neighbors
-from ..neighbours.cluster_list import SIZE
 from ..scene.shapes import moved, surface_velocity, to_world
+from .around import Search
 from .density import density_of
 from .fluid import VISCOSITY
 from .pairs import distance, offset_of, squared_distance
 from .smoothing import smoothing
 from .spin import drag_of
 
-WATER, WALL = 0, 1
-"""Groups of the hash grid."""
-
 _NEAREST = 0.25  # spacings: as near the fluid before a wall counts, at least
 _STEEPEST = 3.0  # times the velocity of the fluid: that of a wall's particle, at most
+
+
+@generic_struct
+class Walls:
+    """Particles of walls: rho, p, push, slip and number as `Particles` have them, of walls alone; shape and toward in
+    the order of the model, see there. spacing: of particles [m]."""
+
+    number: array(dtype=int32)
+    shape: array(dtype=int32)
+    toward: Array[Vec[3, Float]]
+    rho: Array[Float]
+    p: Array[Float]
+    push: Array[Float]
+    slip: Array[Vec[3, Float]]
+    spacing: Float
 
 
 @kernel
@@ -81,12 +92,12 @@ def _pull_of(no_slip: bool) -> Any:
 
     @func
     def pull_of(
-        gravity: array(dtype=Any), q: Any, wall: int32, walls: int32, number: array(dtype=int32), water: int32,
-        shape: array(dtype=int32), pose: array(dtype=Any), twist: array(dtype=Any),
+        gravity: array(dtype=Any), q: Any, wall: int32, around: Any, walls: Any, pose: array(dtype=Any),
+        twist: array(dtype=Any),
     ):  # fmt: skip
         pull = gravity[0]
-        if no_slip and wall < walls:
-            s = shape[number[water + wall] - water]
+        if no_slip and wall < around.walls:
+            s = walls.shape[walls.number[wall] - around.water]
             spin = spatial_top(twist[s])
             pull -= cross(spin, cross(spin, q - transform_get_translation(pose[s])))
         return pull
@@ -95,7 +106,7 @@ def _pull_of(no_slip: bool) -> Any:
 
 
 @functools.cache
-def wall_pressure_kernel(name: str, dim: int, periodic: bool, suction: bool, no_slip: bool, listed: bool) -> Any:
+def wall_pressure_kernel(name: str, dim: int, periodic: bool, suction: bool, no_slip: bool, search: Search) -> Any:
     """The kernel of pressures in walls: the fluid's, as it would be there at rest; and of the velocity that makes fluid
     stick."""
     value, offset = smoothing(name, dim).bare_value, offset_of(periodic)
@@ -103,60 +114,44 @@ def wall_pressure_kernel(name: str, dim: int, periodic: bool, suction: bool, no_
 
     @kernel
     def press_walls(
-        counts: array(dtype=int32), ids: array(dtype=int32, ndim=2), grid: uint64, reach: Any, period: Any,
-        water: int32, walls: int32, h: Any, fluid: array(dtype=Any), gravity: array(dtype=Any), x: array(dtype=Any),
-        v: array(dtype=Any), mass: array(dtype=Any), water_rho: array(dtype=Any), water_p: array(dtype=Any),
-        rho: array(dtype=Any), p: array(dtype=Any), push: array(dtype=Any), spacing: Any, number: array(dtype=int32),
-        shape: array(dtype=int32), toward: array(dtype=Any), pose: array(dtype=Any), twist: array(dtype=Any),
-        slip: array(dtype=Any),
+        around: Any, walls: Any, fluid: array(dtype=Any), gravity: array(dtype=Any), x: array(dtype=Any),
+        v: array(dtype=Any), mass: array(dtype=Any), rho: array(dtype=Any), p: array(dtype=Any),
+        pose: array(dtype=Any), twist: array(dtype=Any),
     ):  # fmt: skip
+        wall, h, water = search.particle(), around.h, around.water
         pressure, weight, inverse = h * 0.0, h * 0.0, 1.0 / h
         flow, back = gravity[0] * 0.0, gravity[0] * 0.0
-        if listed:
-            c, lane = tid()
-            wall = c * SIZE + lane
-            q = x[water + wall]
-            pull = pull_of(gravity, q, wall, walls, number, water, shape, pose, twist)
-            for k in range(counts[c]):
-                j = ids[c, k]
-                d = offset(q, x[j], period)
-                w = mass[j] * value(distance(d, h) * inverse)
-                pressure += w * (water_p[j] + water_rho[j] * dot(pull, d))
-                if no_slip:
-                    flow += w * v[j]
-                    back += w * d
-                weight += w
-        else:
-            wall = tid()
-            q = x[water + wall]
-            pull = pull_of(gravity, q, wall, walls, number, water, shape, pose, twist)
-            for j in hash_grid_neighbors(grid, q, reach, WATER):
-                d = offset(q, x[j], period)
-                w = mass[j] * value(distance(d, h) * inverse)
-                pressure += w * (water_p[j] + water_rho[j] * dot(pull, d))
-                if no_slip:
-                    flow += w * v[j]
-                    back += w * d
-                weight += w
-        if wall < walls:
+        q = x[water + wall]
+        pull = pull_of(gravity, q, wall, around, walls, pose, twist)
+        for j in search.neighbours(around, q):
+            d = offset(q, x[j], around.period)
+            w = mass[j] * value(distance(d, h) * inverse)
+            pressure += w * (p[j] + rho[j] * dot(pull, d))
+            if no_slip:
+                flow += w * v[j]
+                back += w * d
+            weight += w
+        if wall < around.walls:
             if weight > 0.0:
                 pressure = pressure / weight
             if not suction:
                 pressure = max(pressure, h * 0.0)
             density = density_of(fluid, pressure)
-            p[wall] = pressure
-            rho[wall] = density
-            push[wall] = pressure / (density * density)
+            walls.p[wall] = pressure
+            walls.rho[wall] = density
+            walls.push[wall] = pressure / (density * density)
             if no_slip and weight > 0.0:
-                n = number[water + wall] - water
-                s = shape[n]
-                slip[wall] = slip_of(q, back / weight, flow / weight, toward[n], pose[s], twist[s], spacing)
+                n = walls.number[wall] - water
+                s = walls.shape[n]
+                walls.slip[wall] = slip_of(
+                    q, back / weight, flow / weight, walls.toward[n], pose[s], twist[s], walls.spacing
+                )
 
     return press_walls
 
 
 @functools.cache
-def wall_force_kernel(name: str, dim: int, periodic: bool, no_slip: bool, turning: bool, listed: bool) -> Any:
+def wall_force_kernel(name: str, dim: int, periodic: bool, no_slip: bool, turning: bool, search: Search) -> Any:
     """The kernel of forces [N] on wall particles: what they do to the fluid, the other way."""
     kind, offset = smoothing(name, dim), offset_of(periodic)
     slope_of, scale, drag_by = kind.bare_slope, kind.slope_scale, drag_of(name, dim)
@@ -179,33 +174,18 @@ def wall_force_kernel(name: str, dim: int, periodic: bool, no_slip: bool, turnin
 
     @kernel
     def push_walls(
-        counts: array(dtype=int32), ids: array(dtype=int32, ndim=2), grid: uint64, reach: Any, period: Any,
-        water: int32, walls: int32, h: Any, fluid: array(dtype=Any), x: array(dtype=Any),
-        v: array(dtype=Any), slip: array(dtype=Any), spin: array(dtype=Any), rho: array(dtype=Any),
-        push: array(dtype=Any), mass: array(dtype=Any), force: array(dtype=Any),
+        around: Any, fluid: array(dtype=Any), x: array(dtype=Any), v: array(dtype=Any), slip: array(dtype=Any),
+        spin: array(dtype=Any), rho: array(dtype=Any), push: array(dtype=Any), mass: array(dtype=Any),
+        force: array(dtype=Any),
     ):  # fmt: skip
+        wall, h = search.particle(), around.h
         total, inverse, viscosity = fluid[0] * x[0] * 0.0, 1.0 / h, fluid[VISCOSITY]
-        if listed:
-            c, lane = tid()
-            wall = c * SIZE + lane
-            i = water + wall
-            q, own, around, press = x[i], rho[i], slip[wall], push[i]
-            for k in range(counts[c]):
-                j = ids[c, k]
-                d = offset(q, x[j], period)
-                total += pair(
-                    d, around - v[j], spin[j], press + push[j], own, rho[j], mass[j], viscosity, inverse, h
-                )  # fmt: skip
-        else:
-            wall = tid()
-            i = water + wall
-            q, own, around, press = x[i], rho[i], slip[wall], push[i]
-            for j in hash_grid_neighbors(grid, q, reach, WATER):
-                d = offset(q, x[j], period)
-                total += pair(
-                    d, around - v[j], spin[j], press + push[j], own, rho[j], mass[j], viscosity, inverse, h
-                )  # fmt: skip
-        if wall < walls:
+        i = around.water + wall
+        q, own, behind, press = x[i], rho[i], slip[wall], push[i]
+        for j in search.neighbours(around, q):
+            d = offset(q, x[j], around.period)
+            total += pair(d, behind - v[j], spin[j], press + push[j], own, rho[j], mass[j], viscosity, inverse, h)
+        if wall < around.walls:
             force[wall] = total * (-mass[i] * scale(h))
 
     return push_walls

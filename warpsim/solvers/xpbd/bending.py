@@ -177,7 +177,7 @@ def push(first: int32, rows: array(dtype=vec6i), impulses: array(dtype=Any), x: 
 @kernel
 def push_velocities(
     first: int32, rows: array(dtype=vec6i), impulses: array(dtype=Any), x: array(dtype=Any), v: array(dtype=Any)
-):  # fmt: skip
+):
     """Change velocities of the corners of triangles by their impulses, in the same order."""
     n, o = tid(), 6 * tid()
     i = rows[first + n]

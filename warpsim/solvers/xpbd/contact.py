@@ -29,7 +29,8 @@ import functools
 from typing import Any
 
 from ...core.language import (
-    Array, Float, Vec, abs, array, clamp, dot, func, int32, kernel, launch, length, max, min, tid, uint64, vector,
+    Array, Float, Vec, abs, array, clamp, dot, func, generic_struct, int32, kernel, launch, length, max, min, tid,
+    uint64, vector,
 )  # fmt: skip
 from ...core.runtime.arrays.fixed import Fixed
 from ...core.lib.quaternions import quat_rotate
@@ -45,6 +46,28 @@ _THIN = {
 }  # what has another side to come out of
 
 
+@generic_struct
+class Obstacle:
+    """One shape in a substep. s: its number, source: see `shapes`. deepest: of `ShapeContact` [m]. h: time [s]."""
+
+    s: int32
+    source: uint64
+    deepest: Float
+    h: Float
+
+
+@generic_struct
+class Colliding:
+    """Particles against a shape, as `Workspace` and `Model` have them."""
+
+    radius: Array[Float]
+    start: Array[Vec[3, Float]]
+    v: Array[Vec[3, Float]]
+    x: Array[Vec[4, Float]]
+    hit: Array[Vec[4, Float]]
+    met: array(dtype=int32)
+
+
 class ShapeContact(Fixed):
     """Particles against every shape, one launch each.
 
@@ -58,10 +81,11 @@ class ShapeContact(Fixed):
         """Push particles out of the shapes, where they are at the end of the substep."""
         m, w = self.model, workspace
         surface = [m.shape_margin, m.shape_mu, m.shape_mu_static, m.shape_restitution, m.shape_scale]
+        particles = Colliding[m.dtype](m.particle_radius, w.start, w.v, w.x, w.hit, w.met)
         for s, kind in enumerate(m.shape_type):
-            args = [s, w.pose, control.shape_velocity, *surface, m.shape_source[s], m.shape_heights[s]]
-            moving = [control.gravity, self.depth, h, m.particle_radius, w.start, w.v, w.hit, w.met, w.x]
-            launch(collide_with(kind), m.particle_count, [*args, *moving], device=m.device)
+            obstacle = Obstacle[m.dtype](s, m.shape_source[s], self.depth, h)
+            args = [w.pose, control.shape_velocity, *surface, m.shape_heights[s], control.gravity]
+            launch(collide_with(kind), m.particle_count, [obstacle, particles, *args], device=m.device)
 
     def bounce(self, control: Any, workspace: Any, h: Any) -> None:
         """Velocities of all particles, of which some met shapes."""
@@ -143,58 +167,56 @@ def _collide_with(distance: Any, thin: bool) -> Any:
 
     @kernel
     def collide(
-        s: int32, pose: array(dtype=Any), twist: array(dtype=Any), margin: array(dtype=Any), mu: array(dtype=Any),
-        mu_static: array(dtype=Any), restitution: array(dtype=Any), scale: array(dtype=Any), source: uint64,
-        heights: array(dtype=Any, ndim=2), gravity: array(dtype=Any), deepest: Any, h: Any, radius: array(dtype=Any),
-        start: array(dtype=Any), v: array(dtype=Any), hit: array(dtype=Any), met: array(dtype=int32),
-        x: array(dtype=Any),
+        shape: Any, moving: Any, pose: array(dtype=Any), twist: array(dtype=Any), margin: array(dtype=Any),
+        mu: array(dtype=Any), mu_static: array(dtype=Any), restitution: array(dtype=Any),
+        scale: array(dtype=Any), heights: array(dtype=Any, ndim=2), gravity: array(dtype=Any),
     ):  # fmt: skip
-        i = tid()
-        a = x[i]
+        i, s, h = tid(), shape.s, shape.h
+        a = moving.x[i]
         if a[3] > 0.0:
             p = position(a)
-            keep = radius[i] + margin[s]
+            keep = moving.radius[i] + margin[s]
             here = to_shape(pose[s], p)
-            deep = deepest
+            deep = shape.deepest
             if thin:
-                fast = h * length(v[i] - surface_velocity(pose[s], twist[s], p))
+                fast = h * length(moving.v[i] - surface_velocity(pose[s], twist[s], p))
                 deep = max(deep, fast)
-            gap, inward = distance(here, scale[s], source, heights, keep + deep)
+            gap, inward = distance(here, scale[s], shape.source, heights, keep + deep)
             depth = keep - gap
             left = h * 0.0 - 1.0  # part of the substep after a swept impact
             if thin:
                 if fast > keep and -depth < fast:
-                    once = to_shape(moved(pose[s], twist[s], -h), start[i])
-                    t = sweep(once, here, keep, scale[s], source, heights)
+                    once = to_shape(moved(pose[s], twist[s], -h), moving.start[i])
+                    t = sweep(once, here, keep, scale[s], shape.source, heights)
                     if t > 0.0 and t < 1.0:
                         touch = once + t * (here - once)
-                        above, inward = distance(touch, scale[s], source, heights, 2.0 * keep + fast)
+                        above, inward = distance(touch, scale[s], shape.source, heights, 2.0 * keep + fast)
                         depth, left = keep - above - dot(here - touch, inward), 1.0 - t
             if depth > 0.0 and directed(inward):
                 n = quat_rotate(transform_get_rotation(pose[s]), inward)
                 u = surface_velocity(pose[s], twist[s], p)
-                way = p - start[i] - h * u
+                way = p - moving.start[i] - h * u
                 turn = 0.0 * n
                 touched = left
                 if left < 0.0:
                     past = moved(pose[s], twist[s], -h)
-                    reach = keep + deepest + length(way)
-                    above, outward = distance(to_shape(past, start[i]), scale[s], source, heights, reach)
+                    reach = keep + shape.deepest + length(way)
+                    above, outward = distance(to_shape(past, moving.start[i]), scale[s], shape.source, heights, reach)
                     if not directed(outward):
                         above = gap - dot(way, n)
                     touched = since_contact(above, keep, depth, length(way))
                     turn = turned_normal(n, quat_rotate(transform_get_rotation(past), outward), touched)
-                arrival = dot(v[i] - u, n)
+                arrival = dot(moving.v[i] - u, n)
                 e, gained = h * 0.0, h * 0.0  # the second along n from gravity since the impact
-                if arrival < -2.0 * (h * length(gravity[0]) + length(turn) * length(v[i] - u)):
+                if arrival < -2.0 * (h * length(gravity[0]) + length(turn) * length(moving.v[i] - u)):
                     e = restitution[s]
                     gained = dot(gravity[0], n) * min(-depth / arrival, h)
                 push = (1.0 + e) * depth
                 slid = rubbed(touched * (way - dot(way, n) * n), mu[s] * push, mu_static[s] * push)
-                x[i] = placed(a, p + push * n - slid)
+                moving.x[i] = placed(a, p + push * n - slid)
                 leaving = max((1.0 + e) * gained - e * arrival, h * 0.0) + dot(u, n) + 0.5 * dot(way, turn) / h
-                hit[i] = vector(n[0], n[1], n[2], leaving)
-                met[i] = s
+                moving.hit[i] = vector(n[0], n[1], n[2], leaving)
+                moving.met[i] = s
 
     return collide
 

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from ...core.language import (
-    abs, array, array2d, determinant, dot, func, int32, kernel, launch, length, matrix_from_cols, max, min, sqrt, tid,
-    transpose, uint64, vec2i, vec3i, vec4i, zeros,
+    Array, Float, Vec, abs, array, array2d, determinant, dot, func, generic_struct, int32, kernel, launch, length,
+    matrix_from_cols, max, min, sqrt, tid, transpose, uint64, vec2i, vec3i, vec4i, zeros,
 )  # fmt: skip
 from ...geometry.bvh.query import bvh_query_aabb
 from ..contact.surface_contacts import face_gap, reach_of, single
@@ -143,16 +143,29 @@ def left_in_tetrahedra(
 def shape_motions(model: Any, state: Any, control: Any, sizes: Any, fall: float, dt: float) -> list[np.ndarray]:
     """Of each shape: how many half edges each particle that may reach it in the step moves along it, (particles,)."""
     motions, real = [], model.dtype
+    particles = [model.particle_mass, model.particle_radius, sizes, state.particle_q, state.particle_qd]
+    moving = Moving[real](*particles, real(fall), real(dt))
     for s in range(model.shape_count):
         moved = zeros(model.particle_count, model.dtype, model.device)
         shape = [s, control.shape_transform, control.shape_velocity, model.shape_margin, model.shape_scale]
-        shape += [model.shape_source[s], model.shape_heights[s]]
-        moving = [model.particle_mass, model.particle_radius, sizes, state.particle_q, state.particle_qd]
-        arguments = [*shape, *moving, real(fall), real(dt), moved]
+        arguments = [*shape, model.shape_source[s], model.shape_heights[s], moving, moved]
         launch(_motion_kernel(model.shape_type[s]), model.particle_count, arguments, device=model.device,
                record_tape=False)  # fmt: skip
         motions.append(_finite(moved))
     return motions
+
+
+@generic_struct
+class Moving:
+    """Particles that move for a time dt [s], and faster by `fall` [m/s] than now; sizes as in `shortest_edges` [m]."""
+
+    mass: Array[Float]
+    radius: Array[Float]
+    sizes: Array[Float]
+    q: Array[Vec[3, Float]]
+    qd: Array[Vec[3, Float]]
+    fall: Float
+    dt: Float
 
 
 @for_shape
@@ -160,16 +173,15 @@ def _motion_kernel(distance: Any) -> Any:
     @kernel(enable_backward=False)
     def move_along(
         s: int32, pose: array(dtype=Any), twist: array(dtype=Any), margin: array(dtype=Any), scale: array(dtype=Any),
-        source: uint64, heights: array(dtype=Any, ndim=2), mass: array(dtype=Any), radius: array(dtype=Any),
-        sizes: array(dtype=Any), q: array(dtype=Any), qd: array(dtype=Any), fall: Any, dt: Any, moved: array(dtype=Any),
+        source: uint64, heights: array(dtype=Any, ndim=2), p: Any, moved: array(dtype=Any),
     ):  # fmt: skip
         i = tid()
-        if mass[i] > 0.0 and sizes[i] > 0.0:
-            way = dt * (length(qd[i] - surface_velocity(pose[s], twist[s], q[i])) + fall)
-            reach = way + radius[i] + margin[s]
-            away, _ = distance(to_shape(pose[s], q[i]), scale[s], source, heights, reach)
+        if p.mass[i] > 0.0 and p.sizes[i] > 0.0:
+            way = p.dt * (length(p.qd[i] - surface_velocity(pose[s], twist[s], p.q[i])) + p.fall)
+            reach = way + p.radius[i] + margin[s]
+            away, _ = distance(to_shape(pose[s], p.q[i]), scale[s], source, heights, reach)
             if away < reach:
-                moved[i] = 2.0 * way / sizes[i]
+                moved[i] = 2.0 * way / p.sizes[i]
 
     return move_along
 

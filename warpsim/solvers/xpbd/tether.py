@@ -41,7 +41,7 @@ def gather(order: array(dtype=int32), length: array(dtype=Any), limit: array(dty
 @kernel
 def project_tether(
     first: int32, particle: array(dtype=int32), anchor: array(dtype=int32), limit: array(dtype=Any), x: array(dtype=Any)
-):  # fmt: skip
+):
     c = first + tid()
     i = particle[c]
     a, hold = x[i], position(x[anchor[c]])

@@ -206,3 +206,38 @@ def test_what_differs_between_threads():
     load = next(node for node in program.body.nodes if node.results and node.results[0].hint == "i")
     assert load.results[0] in differs
     assert not any(p in differs for p in program.params)
+
+
+# ----- arrays in structs ----------------------------------------------------------------------
+
+
+@wp.struct
+class Moving:
+    x: Vectors
+    v: Vectors
+
+
+@wp.kernel
+def steps(moving: Moving, f: Vectors):
+    i = wp.tid()
+    speed = moving.v[i] + f[i] * 0.01
+    moving.v[i] = speed
+    moving.x[i] = moving.x[i] + speed
+
+
+@wp.kernel
+def follows(moving: Moving):
+    i = wp.tid()
+    moving.x[i] = moving.x[i + 1] + moving.v[i]
+
+
+@wp.kernel
+def steps_in_memory(all_moving: wp.array(dtype=Moving)):
+    i = wp.tid()
+    moving = all_moving[0]
+    moving.x[i] = moving.x[i] + moving.v[i]
+
+
+def test_own_elements_of_arrays_in_structs_may_be_read_and_written():
+    assert plan(steps) is not None
+    assert plan(follows) is None and plan(steps_in_memory) is None

@@ -17,7 +17,7 @@ from ....errors import UnsupportedSyntaxError
 from ...ir.nodes import Constant, Region, Value
 from ...ops.registry import TABLE
 from ...types import scalars
-from ...types.arrays import type_name
+from ...types.arrays import ArrayType, type_name
 from ..source import names
 from ..source.captured import is_static
 from ..translate.assigned import names_assigned, static_callee
@@ -39,7 +39,8 @@ from ..translate.scope import (
     typed,
 )  # fmt: skip
 from ..translate.translator import Translator, translates
-from .calls import arguments
+from .array_slices import ArraySlice
+from .calls import arguments, length_of
 from .ranges import Range, items_of, range_bounds
 from .targets import assign
 
@@ -78,6 +79,9 @@ def for_loop(tr: Translator, node: ast.For) -> None:
     if isinstance(operand, Value) and hasattr(operand.type, "next_in_kernel"):
         query_loop(tr, node, operand)
         return
+    if isinstance(operand, ArraySlice) or (isinstance(operand, Value) and is_sequence(operand.type)):
+        sequence_loop(tr, node, operand)
+        return
     with tr.at(node.iter):
         unrolled_loop(tr, node, items_of(tr, operand))
 
@@ -102,6 +106,31 @@ def query_loop(tr: Translator, node: ast.For, query: Value) -> None:
     loop_with_test(tr, node.body, test, run, [at, index, *index_locals])
     del tr.scope[at], tr.scope[index]
     leave_loop(tr, [node], before)
+
+
+def is_sequence(t: Any) -> bool:
+    """Whether values of a type have a length and numbered items: arrays, and structs whose type says how."""
+    return isinstance(t, ArrayType) or hasattr(t, "items_in_kernel")
+
+
+def sequence_loop(tr: Translator, node: ast.For, sequence: Value | ArraySlice) -> None:
+    """`for x in sequence`: a counted loop over the items. What the type of a struct names counts and gives them."""
+    at = f"<sequence {node.lineno}:{node.col_offset}>"
+    index, item_of = f"{at} index", f"{at} item"
+    item: ast.expr = ast.Subscript(ast.Name(at, ast.Load()), ast.Name(index, ast.Load()), ast.Load())
+    tr.scope[at] = sequence
+    if isinstance(sequence, Value) and not isinstance(sequence.type, ArrayType):
+        count, tr.scope[item_of] = sequence.type.items_in_kernel
+        length = count.call(tr, [sequence], {})
+        item = ast.Call(ast.Name(item_of, ast.Load()), [ast.Name(at, ast.Load()), ast.Name(index, ast.Load())], [])
+    else:
+        length = length_of(tr, [sequence])
+    body = [ast.Assign([node.target], item), *node.body]
+    loop = ast.copy_location(ast.For(ast.Name(index, ast.Store()), node.iter, body, []), node)
+    ast.fix_missing_locations(loop)
+    bounds_loop(tr, loop, (typed(0), length, typed(1)))
+    for name in (at, index, item_of):
+        tr.scope.pop(name, None)
 
 
 def unrolled_loop(tr: Translator, node: ast.For, items: list[Any]) -> None:

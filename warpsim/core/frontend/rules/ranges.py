@@ -10,7 +10,7 @@ from ....errors import KernelTypeError, KernelValueError
 from ...ir.nodes import Constant, Value
 from ...ops.registry import TABLE
 from ...types import compounds, scalars
-from ...types.arrays import ArrayType, type_name
+from ...types.arrays import type_name
 from ..translate.scope import describe, typed
 from ..translate.translator import Translator
 from .calls import makes
@@ -81,7 +81,6 @@ def items_of(tr: Translator, operand: Any) -> list[Any]:
         return list(operand)
     t = operand.type if isinstance(operand, Value) else type(operand)
     if not compounds.is_compound(t):
-        cure = "loop over indices: for i in range(len(a))" if isinstance(t, ArrayType) else "for i in range(n)"
-        iterables = "range(...), a tuple, a vector or a query"
-        raise KernelTypeError(f"a loop over {describe(operand)}", expected=iterables, help=cure)
+        iterables = "range(...), an array, a tuple, a vector or a query"
+        raise KernelTypeError(f"a loop over {describe(operand)}", expected=iterables, help="for i in range(n)")
     return list(parts_of(tr, operand))

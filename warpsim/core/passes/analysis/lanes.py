@@ -178,6 +178,10 @@ def _are_own(calls: list[Call], plan: AtomicPlan, forms: AffineForms, differs: s
 
 
 def _is_whole(plan: AtomicPlan, array: Value) -> bool:
-    """Whether an array is a parameter or the gradient of one, and no part of them."""
+    """Whether an array is a parameter, a field of one, or the gradient of such an array, and no part of them."""
     maker = plan.definitions.get(array)
-    return maker is None or (maker.op.name == "gradient" and maker.args[0] not in plan.definitions)
+    if maker is not None and maker.op.name == "gradient":
+        maker = plan.definitions.get(maker.args[0])
+    while maker is not None and maker.op.name == "field":
+        maker = plan.definitions.get(maker.args[0])
+    return maker is None

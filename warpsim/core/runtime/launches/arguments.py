@@ -114,10 +114,10 @@ def _refuse(t: Any, value: Any) -> Any:
 
 
 def exact_packer(
-    t: Any, device: Device = CPU, written: frozenset[str] = frozenset()
+    t: Any, device: Device = CPU, written: frozenset[str] = frozenset(), dense: bool = False
 ) -> Callable[[Any], bytes] | None:
     """The packer of a generic parameter: another type of value means another compiled form."""
-    pack = packer(t, device, written)
+    pack = packer(t, device, written, dense)
     if pack is None:
         return None
 
@@ -130,15 +130,18 @@ def exact_packer(
     return packed
 
 
-def packer(t: Any, device: Device = CPU, written: frozenset[str] = frozenset()) -> Callable[[Any], bytes] | None:
+def packer(
+    t: Any, device: Device = CPU, written: frozenset[str] = frozenset(), dense: bool = False
+) -> Callable[[Any], bytes] | None:
     """How to pack a parameter of type `t`; None for arrays, whose bytes they carry themselves.
 
-    device: where it is launched; written: the arrays in a struct that the kernel writes to, by fields.
+    device: where it is launched; written: the arrays in a struct that the kernel writes to, by fields; dense: whether
+    the kernel is made for structs whose arrays are contiguous.
     """
     if isinstance(t, ArrayType):
         return None
     if structs.is_struct(t):
-        return struct_packer(t, device, written)
+        return struct_packer(t, device, written, dense)
     return compound_packer(t) if compounds.is_compound(t) else scalar_packer(t)
 
 

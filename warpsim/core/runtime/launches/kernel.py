@@ -317,7 +317,13 @@ def _holds_data(annotation: Any) -> bool:
 
 def _contiguous(types: Sequence[Any]) -> tuple[str, ...]:
     """The layouts of arguments whose arrays are contiguous."""
-    return tuple("C" if isinstance(t, ArrayType) and not t.indexed else "" for t in types)
+    return tuple("C" if _may_be_contiguous(t) else "" for t in types)
+
+
+def _may_be_contiguous(t: Any) -> bool:
+    if structs.is_struct(t):
+        return structs.holds_arrays(t) and all(map(_may_be_contiguous, filter(structs.holds_arrays, t.fields.values())))
+    return isinstance(t, ArrayType) and not t.indexed
 
 
 def kernel(

@@ -18,7 +18,7 @@ from ...emit.program import PRIMAL, Form, FormKind
 from ...ir.nodes import Call, walk
 from ...types.arrays import ArrayType
 from ...types.signatures import is_generic
-from ...types.structs import frozen
+from ...types.structs import Struct, frozen, holds_arrays
 from ..devices.device import Device
 from .arguments import (
     UNFIT,
@@ -38,7 +38,7 @@ from .failed_checks import Report
 from .guards import Guard, guard_of
 from .kernel import Kernel, Settings
 from .shared_memory import alias_test
-from .struct_bytes import RefusedField
+from .struct_bytes import RefusedField, has_dense_arrays
 from .ways import Way
 
 
@@ -125,6 +125,7 @@ class Launcher:
         summed, lone = whole.uses.summed, whole.lone()
         self.is_aliased = alias_test(form, summed, types, lone) if summed or lone or form is not PRIMAL else None
         tags = [a._tag if isinstance(t, ArrayType) else None for a, t in zip(args, types, strict=True)]
+        self.layouts = tuple("C" if _is_contiguous(a, t) else "" for a, t in zip(args, types, strict=True))
         self.packers = self._packers()
         always = [ref for ref, use in self.program.uses.items() if use.always and not ref.is_grad]
         self.demands = frozenset(always if form is PRIMAL else ())
@@ -150,7 +151,6 @@ class Launcher:
         """The same in blocks of so many threads, where those are no matter of the device's."""
         self.reverses: dict[Any, tuple[Launcher, ...]] = {}
         """The steps of the adjoint used last, by which arrays have gradients; empty where none passes through."""
-        self.layouts = tuple("C" if _is_contiguous(a, t) else "" for a, t in zip(args, types, strict=True))
         self.load(self.layouts)
 
     def load(self, layouts: tuple[str, ...]) -> None:
@@ -182,7 +182,7 @@ class Launcher:
         generic += [False] * (len(self.types) - len(generic))
         fields = written_fields(self.program.uses) if self.form.kind is not FormKind.ADJOINT else {}
         packers = [
-            (exact_packer if is_open else packer)(t, self.device, fields.get(k, frozenset()))
+            (exact_packer if is_open else packer)(t, self.device, fields.get(k, frozenset()), self.layouts[k] == "C")
             for k, (t, is_open) in enumerate(zip(self.types, generic, strict=True))
         ]
         for r in self.program.handle_params:
@@ -226,7 +226,7 @@ class Launcher:
         kernel = kernel.over(rank, own) if rank else kernel
         program = kernel.program(own, settings, False, form)
         types = tuple(p.type for p in program.fn.params) if form is not PRIMAL else own
-        tags = tuple(a._tag if isinstance(t, ArrayType) else None for a, t in zip(args, types, strict=True))
+        tags = tuple(_kind_of_arrays(a, t) for a, t in zip(args, types, strict=True))
         aliased = alias_test(form, program.uses.summed, types, program.plan.lone())(args)
         key = (types, tags, settings, aliased, form, device.alias)
         launcher = kernel.launchers.get(key)
@@ -338,5 +338,12 @@ def explain(launcher: Launcher, args: Sequence[Any]) -> None:
     )
 
 
+def _kind_of_arrays(arg: Any, t: Any) -> Any:
+    """What machine code depends on of an argument beside its type: the tag of an array; of a struct, see `_Writer`."""
+    return arg._tag if isinstance(t, ArrayType) else _is_contiguous(arg, t)
+
+
 def _is_contiguous(arg: Any, t: Any) -> bool:
-    return isinstance(t, ArrayType) and not t.indexed and arg._tag.contiguous
+    if isinstance(t, ArrayType):
+        return bool(not t.indexed and arg._tag.contiguous)
+    return holds_arrays(t) and isinstance(arg, Struct) and has_dense_arrays(arg)

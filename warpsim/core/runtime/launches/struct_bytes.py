@@ -54,10 +54,20 @@ class RefusedField(ValueError):
         )
 
 
+def has_dense_arrays(value: Any) -> bool:
+    """Whether all arrays in a struct are contiguous: kernels are made for such structs, and for any."""
+    return all(member._tag.contiguous for _, member in structs.members(value) if hasattr(member, "_tag"))
+
+
 @cache
-def struct_packer(t: Any, device: Any, written: frozenset[str] = frozenset()) -> Callable[[Any], bytes]:
-    """Packs a struct with C alignment; raises `RefusedField` for arrays elsewhere, and for `written` read-only ones."""
-    writer = _Writer(device, written)
+def struct_packer(
+    t: Any, device: Any, written: frozenset[str] = frozenset(), dense: bool = False
+) -> Callable[[Any], bytes]:
+    """Packs a struct with C alignment; raises `RefusedField` for arrays elsewhere, and for `written` read-only ones.
+
+    dense: raises `ValueError` for arrays that are not contiguous.
+    """
+    writer = _Writer(device, written, dense)
     writer.struct(t, "value", "", 0)
     writer.skip_to(structs.numpy_dtype(t).itemsize)
     writer.skip_to(-(-writer.end // WORD) * WORD)
@@ -74,8 +84,8 @@ def struct_packer(t: Any, device: Any, written: frozenset[str] = frozenset()) ->
 class _Writer:
     """Collects the lines, formats and values of a packer."""
 
-    def __init__(self, device: Any, written: frozenset[str]):
-        self.device, self.written = device, written
+    def __init__(self, device: Any, written: frozenset[str], dense: bool):
+        self.device, self.written, self.dense = device, written, dense
         self.lines: list[str] = []
         self.codes: list[str] = []
         self.values: list[str] = []
@@ -119,7 +129,9 @@ class _Writer:
         self.lines += [
             f"    if {var} is None:", f"        {var} = bytes({size})", "    else:",
             f"        if ({var}._tag.space != space and not reaches({var})){locked}:",
-            f"            refuse({path!r}, {var})", f"        {var} = {var}._words",
+            f"            refuse({path!r}, {var})",
+            *([f"        if not {var}._tag.contiguous:", "            raise ValueError"] if self.dense else ()),
+            f"        {var} = {var}._words",
         ]  # fmt: skip
         self.add(var, f"{size}s")
 

@@ -1,0 +1,113 @@
+"""Neighbours of the particles of a fluid, as kernels loop over them: rows of a cluster list, or what a grid finds.
+
+    i, h = search.particle(), around.h
+    for j in search.neighbours(around, x[i]):
+
+A kernel is written once, and made for a `Search`: one that has a thread for each lane of a cluster and takes the row of
+that, or one that has a thread for each particle and looks in the hash grid.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ...core.language import Float, Vec, array, array2d, dot, func, generic_struct, int32, tid, uint64
+from ...geometry.hash_grid.neighbors import hash_grid_neighbors
+from ..neighbours.cluster_list import SIZE, Row
+
+WATER, WALL = 0, 1
+"""Groups of the hash grid."""
+
+
+@generic_struct
+class Around:
+    """Where a kernel finds the neighbours of its particles, of fluid or of walls.
+
+    counts, ids: rows of clusters, see `ClusterList`. grid, reach: what is looked up in, and how far [m]. period:
+    lengths after which space repeats [m], 0 for none. water, walls: how many particles of each there are. h: smoothing
+    length [m].
+    """
+
+    counts: array(dtype=int32)
+    ids: array2d(dtype=int32)
+    grid: uint64
+    reach: Float
+    period: Vec[3, Float]
+    water: int32
+    walls: int32
+    h: Float
+
+
+@dataclass(frozen=True)
+class Search:
+    """How kernels find neighbours, as kernel functions.
+
+    particle(): the one that a thread is for. neighbours(around, q): those of a particle at q. reaches(d, end): whether
+    an offset is worth a look, of those that may be in a row only with a square below `end` [m^2].
+    """
+
+    particle: Any
+    neighbours: Any
+    reaches: Any
+
+
+@dataclass(frozen=True)
+class Launched:
+    """What a launch of a kernel with neighbours takes: how it finds them, in what, and how many threads it has."""
+
+    search: Search
+    around: Any
+    dim: Any
+
+
+@dataclass(frozen=True)
+class Near:
+    """Neighbours of fluid, and those of walls, which are fluid; listed: whether they come from lists."""
+
+    listed: bool
+    water: Launched
+    walls: Launched
+
+
+@func
+def lane_of_cluster() -> int32:
+    cluster, lane = tid()
+    return cluster * SIZE + lane
+
+
+@func
+def row_around(around: Any, q: Any) -> Row:
+    cluster, _lane = tid()
+    return Row(around.ids, cluster, around.counts[cluster])
+
+
+@func
+def is_within(d: Any, end: Any) -> bool:
+    """Lanes skip what none of them reaches."""
+    return dot(d, d) < end
+
+
+@func
+def thread() -> int32:
+    return tid()
+
+
+@func
+def all_around(around: Any, q: Any) -> Any:
+    return hash_grid_neighbors(around.grid, q, around.reach)
+
+
+@func
+def water_around(around: Any, q: Any) -> Any:
+    return hash_grid_neighbors(around.grid, q, around.reach, WATER)
+
+
+@func
+def always(d: Any, end: Any) -> bool:
+    return True
+
+
+LISTED = Search(lane_of_cluster, row_around, is_within)
+IN_GRID = Search(thread, all_around, always)
+WATER_IN_GRID = Search(thread, water_around, always)
