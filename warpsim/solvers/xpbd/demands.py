@@ -23,7 +23,8 @@ from ...core.language import (
 from ...geometry.bvh.query import bvh_query_aabb
 from ..cloth import edges as edges_of
 from ..shapes import for_shape, surface_velocity, to_shape
-from ..surface_contacts import face_gap, reach_of, single
+from ..surface_contacts import face_gap
+from ..surface_trees import reach_of, single
 
 _QUARTER = 0.25  # of an edge: what others may move along it in a substep and still be seen to cross
 
@@ -184,8 +185,8 @@ def surface_motions(contacts: Any, state: Any, mean: Any, sizes: Any, dt: float)
     rest, radius, real = m.particle_q, m.particle_radius, m.dtype
     relative, moved = zeros(m.particle_count, m.vec3, device), zeros(len(contacts.edges), m.dtype, device)
     launch(subtract, m.particle_count, [state.particle_qd, mean, relative], device=device, record_tape=False)
-    contacts.bound_motion(state.particle_q, relative, dt)
-    tree = [contacts.faces_tree.id, m.tri_indices, contacts.edges]
+    contacts.trees.move(state.particle_q, relative, dt)
+    tree = [contacts.trees.of_faces.id, m.tri_indices, contacts.edges]
     arguments = [*tree, state.particle_q, relative, rest, radius, contacts.margin, sizes, real(dt), moved]
     launch(move_over, moved.size, arguments, device=device, record_tape=False)
     return _finite(moved)
