@@ -11,7 +11,7 @@ three of a triangle, or two of each edge. Moments are parts of the substep, 0 to
 
 from __future__ import annotations
 
-from ..core.language import Float, Mat, Vec, cross, dot, func, length, max, min, sqrt, vector, where
+from ..core.language import Float, Mat, Vec, abs, cross, dot, func, length, max, min, sqrt, vector, where
 
 NEVER = -1.0
 _BISECTIONS = 64  # at most; Newton's method ends far earlier
@@ -139,8 +139,40 @@ def is_inside(face: bool, shares: Vec[4, Float]) -> bool:
 
 
 @func
-def first_impact(face: bool, p: Mat[4, 3, Float], way: Mat[4, 3, Float]) -> Float:
-    """The moment at which a corner first goes through a triangle, or an edge through another; or `NEVER`."""
+def weighted(b: Vec[4, Float], p: Mat[4, 3, Float]) -> Vec[3, Float]:
+    return b[0] * p[0] + b[1] * p[1] + b[2] * p[2] + b[3] * p[3]
+
+
+@func
+def normal_of(face: bool, p: Mat[4, 3, Float]) -> Vec[3, Float]:
+    """Of a triangle, or of two edges; not of unit length."""
+    if face:
+        return cross(p[2] - p[1], p[3] - p[1])
+    return cross(p[1] - p[0], p[3] - p[2])
+
+
+@func
+def ends_close(face: bool, p: Mat[4, 3, Float], way: Mat[4, 3, Float], least: Float) -> bool:
+    """Whether two things are closer than `least` at the end, and half as far apart as at the beginning."""
+    end = p + way
+    n = normal_of(face, end)
+    other = end[2]
+    if face:
+        other = end[1]
+    far, gap = length(n), abs(dot(n, end[0] - other))
+    close = False
+    if gap < least * far:
+        b = shares_of(face, end)
+        close = is_inside(face, b) and 2.0 * gap < abs(dot(n, weighted(b, p)))
+    return close
+
+
+@func
+def first_impact(face: bool, p: Mat[4, 3, Float], way: Mat[4, 3, Float], least: Float) -> Float:
+    """The moment at which a corner first goes through a triangle, or an edge through another; or `NEVER`.
+
+    It is 1 for what does not, and is closer than `least` at the end.
+    """
     volume = flattening(face, p, way)
     turns = turning(volume)
     low = volume[0] * 0.0
@@ -154,6 +186,8 @@ def first_impact(face: bool, p: Mat[4, 3, Float], way: Mat[4, 3, Float]) -> Floa
             if is_inside(face, shares_of(face, p + t * way)):
                 return t
         low = high
+    if ends_close(face, p, way, least):
+        return low * 0.0 + 1.0
     return low * 0.0 + NEVER
 
 
@@ -161,20 +195,17 @@ def first_impact(face: bool, p: Mat[4, 3, Float], way: Mat[4, 3, Float]) -> Floa
 def impact_plane(
     face: bool, moment: Float, p: Mat[4, 3, Float], way: Mat[4, 3, Float]
 ) -> tuple[Vec[4, Float], Vec[3, Float]]:
-    """Weights of what meets at a moment, and the unit normal from the second to the first as they were before it."""
+    """Weights of what meets at a moment, and the unit normal from the second to the first as they began."""
     volume = flattening(face, p, way)
     t = moment
     slope = cubic_slope(volume, moment)
-    if slope != 0.0:
+    if moment < 1.0 and slope != 0.0:
         t = moment - cubic(volume, moment) / slope
     at = p + t * way
-    shares = shares_of(face, at)
-    n = cross(at[2] - at[1], at[3] - at[1])
-    if not face:
-        n = cross(at[1] - at[0], at[3] - at[2])
+    b, n = shares_of(face, at), normal_of(face, at)
     far = length(n)
     if far > 0.0:
         n = n / far
-    if dot(n, shares[0] * way[0] + shares[1] * way[1] + shares[2] * way[2] + shares[3] * way[3]) > 0.0:
+    if dot(n, weighted(b, p)) < 0.0:
         n = -n
-    return shares, n
+    return b, n

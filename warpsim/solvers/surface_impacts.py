@@ -20,13 +20,14 @@ from ..core.runtime.arrays.fixed import Fixed
 from ..geometry.bvh.query import bvh_query_aabb
 from .contact_lists import clamp_counts, enter, sort_rows
 from .contacts import note_filled
-from .impacts import first_impact
+from .impacts import NEVER, first_impact
 from .surface_trees import SurfaceTrees, exact, reach_of, single
 
 if TYPE_CHECKING:
     from .model import Model
 
 _ROOM = 16  # impacts of one particle with triangles, or of one edge with edges, that are found at once
+_CLOSE = 0.01  # of a thickness: what ends closer has no sure side, as shapes put all on them in one plane
 
 
 class SurfaceImpacts(Fixed):
@@ -75,14 +76,14 @@ class SurfaceImpacts(Fixed):
     def find(self, start: Any, x: Any) -> None:
         """Add the impacts on straight ways from `start` [m] to where packed particles are."""
         m, edges, owners = self.model, self.trees.edges, len(self.counts) - 1
-        ways = [start, x, self.near, self.counts]
+        ways = [start, x, m.particle_radius, self.near, self.counts]
         self.trees.sweep(start, x)
         self._run(sweep_corners, m.particle_count, self.trees.of_faces.id, m.tri_indices, *ways)
         self._run(sweep_edges, len(edges), self.trees.of_edges.id, edges, m.particle_count, *ways)
         self._run(clamp_counts, len(self.counts), self.near, self.counts, self.offsets, self.lost)
         array_scan(self.offsets, self.offsets, inclusive=False)
         self._run(extend, 1, self.offsets, len(self.corners), self.span, self.crossing)
-        lists = [self.near, self.offsets, m.tri_indices, edges, start, x]
+        lists = [self.near, self.offsets, m.tri_indices, edges, start, x, m.particle_radius]
         self._run(add, owners, *lists, self.span, self.corners, self.moments)
         self._list()
 
@@ -117,11 +118,14 @@ def ways_of(k: vec4i, start: Any, x: Any) -> Any:
 
 
 @func
-def impact_of(face: bool, k: vec4i, start: Any, x: Any) -> float64:
+def impact_of(face: bool, k: vec4i, start: Any, x: Any, radius: Any) -> float64:
     """`first_impact` of four corners; not for those that are all held."""
-    moment = float64(-1.0)
+    moment = float64(NEVER)
     if max(max(x[k[0]][3], x[k[1]][3]), max(x[k[2]][3], x[k[3]][3])) > 0.0:
-        moment = first_impact(face, places_of(k, start), ways_of(k, start, x))
+        touch = max(radius[k[0]], radius[k[1]]) + max(radius[k[2]], radius[k[3]])
+        if face:
+            touch = radius[k[0]] + max(radius[k[1]], max(radius[k[2]], radius[k[3]]))
+        moment = first_impact(face, places_of(k, start), ways_of(k, start, x), _CLOSE * float64(touch))
     return moment
 
 
@@ -130,8 +134,8 @@ def impact_of(face: bool, k: vec4i, start: Any, x: Any) -> float64:
 
 @kernel
 def sweep_corners(
-    tree: uint64, faces: array(dtype=vec3i), start: array(dtype=Any), x: array(dtype=Any), near: array2d(dtype=int32),
-    counts: array(dtype=int32),
+    tree: uint64, faces: array(dtype=vec3i), start: array(dtype=Any), x: array(dtype=Any), radius: array(dtype=Any),
+    near: array2d(dtype=int32), counts: array(dtype=int32),
 ):  # fmt: skip
     """Triangles that a particle goes through."""
     i = tid()
@@ -141,7 +145,7 @@ def sweep_corners(
     for t in bvh_query_aabb(tree, low - more, high + more):
         a, b, c = faces[t][0], faces[t][1], faces[t][2]
         if i != a and i != b and i != c:
-            if impact_of(True, vec4i(i, a, b, c), start, x) >= 0.0:
+            if impact_of(True, vec4i(i, a, b, c), start, x, radius) >= 0.0:
                 if count < near.shape[1]:
                     near[i, count] = t
                 count += 1
@@ -151,7 +155,7 @@ def sweep_corners(
 @kernel
 def sweep_edges(
     tree: uint64, ends: array(dtype=vec2i), first: int32, start: array(dtype=Any), x: array(dtype=Any),
-    near: array2d(dtype=int32), counts: array(dtype=int32),
+    radius: array(dtype=Any), near: array2d(dtype=int32), counts: array(dtype=int32),
 ):  # fmt: skip
     """Edges of higher number that an edge goes through."""
     e = tid()
@@ -163,7 +167,7 @@ def sweep_edges(
     for f in bvh_query_aabb(tree, low - more, high + more):
         c, d = ends[f][0], ends[f][1]
         if f > e and a != c and a != d and b != c and b != d:
-            if impact_of(False, vec4i(a, b, c, d), start, x) >= 0.0:
+            if impact_of(False, vec4i(a, b, c, d), start, x, radius) >= 0.0:
                 if count < near.shape[1]:
                     near[first + e, count] = f
                 count += 1
@@ -184,8 +188,8 @@ def extend(offsets: array(dtype=int32), room: int32, span: array(dtype=int32), c
 @kernel
 def add(
     near: array2d(dtype=int32), offsets: array(dtype=int32), faces: array(dtype=vec3i), ends: array(dtype=vec2i),
-    start: array(dtype=Any), x: array(dtype=Any), span: array(dtype=int32), corners: array(dtype=vec4i),
-    moments: array(dtype=float64),
+    start: array(dtype=Any), x: array(dtype=Any), radius: array(dtype=Any), span: array(dtype=int32),
+    corners: array(dtype=vec4i), moments: array(dtype=float64),
 ):  # fmt: skip
     """Impacts of each particle, then of each edge, behind those there are."""
     owner = tid()
@@ -196,11 +200,11 @@ def add(
             other = near[owner, k]
             if owner < particles:
                 corners[at] = vec4i(owner, faces[other][0], faces[other][1], faces[other][2])
-                moments[at] = impact_of(True, corners[at], start, x)
+                moments[at] = impact_of(True, corners[at], start, x, radius)
             else:
                 own = ends[owner - particles]
                 corners[at] = vec4i(own[0], own[1], ends[other][0], ends[other][1])
-                moments[at] = impact_of(False, corners[at], start, x) - 2.0
+                moments[at] = impact_of(False, corners[at], start, x, radius) - 2.0
 
 
 @kernel

@@ -7,7 +7,8 @@ what is apart stays apart. At first zones leave half of the motion that is not o
 enough for most; then none. Where zones meet others they become one, and so on until nothing meets.
 
 With held particles in it a zone moves as these do, by any G: rigid obstacles turn, and what is near turns with them.
-Particles that touch a shape in this substep count as heavy, so that others follow them, not the reverse.
+Particles that touch a shape in this substep count as heavy, so that others follow them, not the reverse; where that
+does not do in some rounds, because they leave the shape in different ways, the zone rides on the shape.
 """
 
 from __future__ import annotations
@@ -21,12 +22,14 @@ from ...core.language import (
 from ...core.runtime.arrays.fixed import Fixed
 from ..contact_lists import sort_rows
 from ..contacts import note_filled
+from ..shapes import moved, to_shape, to_world
 from ..surface_trees import exact
 from .particle import placed
 
 _HEAVY = 1.0e3  # how many times its mass a particle on a shape has
 _THIN = 1.0e-12  # of the moment of inertia, so that lines and planes have one about every axis
 _SOFT_ROUNDS = 2  # in which zones keep half of what their particles do otherwise
+_RIDING = 8  # rounds after which zones ride on what they touch
 
 
 class ImpactZones(Fixed):
@@ -37,7 +40,7 @@ class ImpactZones(Fixed):
         self.model = model
         self.links, self.zone, self.struck = (zeros(n, int32, device) for _ in range(3))
         self.uses, self.firsts, self.cursor = (zeros(n + 1, int32, device) for _ in range(3))
-        self.members = zeros(n, int32, device)
+        self.members, self.ride = zeros(n, int32, device), zeros(n, int32, device)
         self.centre, self.shift = (zeros(n, vec3d, device, requires_grad=True) for _ in range(2))
         self.turn = zeros(n, mat33d, device, requires_grad=True)
 
@@ -63,14 +66,19 @@ class ImpactZones(Fixed):
         self._list(enrol, n, self.zone, self.firsts, self.cursor, self.members)
         self._list(sort_rows, n, self.firsts, self.members)
 
-    def move(self, rounds: Any, workspace: Any) -> None:
+    def move(self, rounds: Any, control: Any, workspace: Any, h: Any) -> None:
         """Move the zones in which something meets. rounds: how many there were."""
         w, n = workspace, self.model.particle_count
         lists = [self.zone, self.struck, self.firsts, self.members]
-        arguments = [*lists, w.inv_mass, w.hit, w.start, w.x, self.centre, self.shift, self.turn]
+        if self.model.shape_count:
+            self._list(choose_shapes, n, rounds, *lists, w.hit, w.met, self.ride)
+        motion = [self.centre, self.shift, self.turn]
+        arguments = [*lists, w.inv_mass, w.hit, w.start, w.x, *motion]
         launch(measure_motion, n, arguments, device=self.model.device)
-        motion = [self.centre, self.shift, self.turn, w.start, w.x]
-        launch(move_as_one, n, [rounds, self.zone, self.struck, *motion], device=self.model.device)
+        launch(move_as_one, n, [rounds, self.zone, self.struck, *motion, w.start, w.x], device=self.model.device)
+        if self.model.shape_count:
+            shapes = [self.ride, w.pose, control.shape_velocity, h]
+            launch(ride_on, n, [rounds, self.zone, self.struck, *shapes, w.start, w.x], device=self.model.device)
 
     def _list(self, kernel: Any, dim: int, *args: Any) -> None:
         launch(kernel, dim, args, device=self.model.device, record_tape=False)
@@ -207,3 +215,30 @@ def move_as_one(
         way = shift[z] + turn[z] @ (p - centre[z])
         p = p + way + own * (exact(a) - p - way)
         x[i] = placed(a, vector(a.dtype(p[0]), a.dtype(p[1]), a.dtype(p[2])))
+
+
+@kernel
+def choose_shapes(
+    rounds: array(dtype=int32), zone: array(dtype=int32), struck: array(dtype=int32), firsts: array(dtype=int32),
+    members: array(dtype=int32), hit: array(dtype=Any), met: array(dtype=int32), ride: array(dtype=int32),
+):  # fmt: skip
+    """The shape that the first particle of a zone touches that touches one; -1 for none, and while others may do."""
+    i = tid()
+    ride[i] = -1
+    if zone[i] == i and struck[i] > 0 and rounds[0] > _RIDING:
+        for n in range(firsts[i], firsts[i + 1]):
+            if ride[i] < 0 and touches_shape(hit, members[n]):
+                ride[i] = met[members[n]]
+
+
+@kernel
+def ride_on(
+    rounds: array(dtype=int32), zone: array(dtype=int32), struck: array(dtype=int32), ride: array(dtype=int32),
+    pose: array(dtype=Any), twist: array(dtype=Any), h: Any, start: array(dtype=Any), x: array(dtype=Any),
+):  # fmt: skip
+    i = tid()
+    z, a = zone[i], x[i]
+    if struck[z] > 0 and rounds[0] > _RIDING and a[3] > 0.0:
+        s = ride[z]
+        if s >= 0:
+            x[i] = placed(a, to_world(pose[s], to_shape(moved(pose[s], twist[s], -h), start[i])))

@@ -238,7 +238,7 @@ class SolverXPBD(Fixed):
 
         surfaces = [touching for touching in contacts if isinstance(touching, SurfaceContacts)]
         if surfaces:
-            self.sweeps.collide(surfaces[0], w, h, touch, shapes)
+            self.sweeps.collide(surfaces[0], control, w, h, touch, shapes)
         else:
             touch()
 

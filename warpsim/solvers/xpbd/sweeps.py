@@ -38,7 +38,7 @@ class Sweeps(Fixed):
         """What is filled before it is read."""
         return [self.going, self.rounds, *self.zones.arrays]
 
-    def collide(self, contacts: Any, workspace: Any, h: Any, touch: Work, shapes: Work) -> None:
+    def collide(self, contacts: Any, control: Any, workspace: Any, h: Any, touch: Work, shapes: Work) -> None:
         """Contact of all kinds, swept where something is fast. touch: contact of all kinds; shapes: that with shapes.
 
         A tape inside of a capture has no branches: there, everything is swept.
@@ -50,7 +50,7 @@ class Sweeps(Fixed):
             self._stop(contacts, w, _EARLY)
             contacts.forget_sides()
             touch()
-            self._clear(contacts, w, shapes)
+            self._clear(contacts, control, w, h, shapes)
 
         if _must_record_all():
             swept()
@@ -71,13 +71,13 @@ class Sweeps(Fixed):
         self._look(contacts, w, most)
         self._repeat(press, most)
 
-    def _clear(self, contacts: Any, w: Any, shapes: Work) -> None:
+    def _clear(self, contacts: Any, control: Any, w: Any, h: Any, shapes: Work) -> None:
         """Impulses, and where they do not do, zones, until nothing meets."""
         self._stop(contacts, w, _LATE, shapes)
 
         def move() -> None:
             self.zones.merge(contacts.impacts)
-            self.zones.move(self.rounds, w)
+            self.zones.move(self.rounds, control, w, h)
             shapes()
             contacts.impacts.begin()
             self._look(contacts, w, _ZONES)
