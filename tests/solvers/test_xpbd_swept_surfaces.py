@@ -191,6 +191,19 @@ def test_what_held_surfaces_pinch_is_told():
     assert np.isfinite(state.particle_q.numpy()).all()
 
 
+def test_what_begins_entangled_is_told_and_stays_finite():
+    builder = ModelBuilder(gravity=0.0)
+    builder.add_cloth_grid((0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0), 0.0, 3, 3, 1.0, 1.0, 1.0, spring_ke=1.0)
+    builder.add_cloth_grid((1.2, 1.3, -1.5), (0.6, 0.0, 0.0, 0.8), (0.0, 0.5, 2.0), 3, 3, 1.0, 1.0, 1.0, spring_ke=1.0)
+    model = builder.finalize(device="cpu", dtype=wp.float64)
+    solver, state, contacts = SolverXPBD(model, substeps=1), model.state(), SurfaceContacts(model)
+    assert solver.statistics(state).crossed()
+    for _ in range(3):
+        solver.step(state, state, None, contacts, 1.0)
+    assert np.abs(state.particle_q.numpy()).max() < 20.0
+    assert solver.statistics(state).crossed()
+
+
 # ----- the same everywhere ------------------------------------------------------------------------
 
 
@@ -205,14 +218,18 @@ def test_threads_do_not_show_in_sweeps(seed):
     assert (ends[0] == ends[1]).all() and (ends[0] == ends[2]).all()
 
 
-@pytest.mark.parametrize("make", [corner_through, pinched])
-def test_sweeps_are_the_same_on_the_interpreter(make):
+@pytest.mark.parametrize("zones", [False, True])
+def test_sweeps_are_the_same_on_the_interpreter(zones, monkeypatch):
+    if zones:
+        monkeypatch.setattr("warpsim.solvers.xpbd.sweeps._EARLY", 0)
+        monkeypatch.setattr("warpsim.solvers.xpbd.sweeps._LATE", 0)
     ends = []
     for device in ("interp", "cpu"):
-        model = make().finalize(device=device, dtype=wp.float64)
+        model = corner_through().finalize(device=device, dtype=wp.float64)
         solver, state = SolverXPBD(model, substeps=1), model.state()
         solver.step(state, state, None, SurfaceContacts(model), 1.0)
         ends.append(state.particle_q.numpy().copy())
+    assert bool(solver.sweeps.zones.struck.numpy().any()) == zones
     np.testing.assert_allclose(*ends, rtol=1e-12, atol=1e-12)
 
 
@@ -233,6 +250,30 @@ def test_steps_in_a_capture_and_eager_ones_are_the_same():
                 solver.step(state, state, None, contacts, 1.0)
         ends.append(state.particle_q.numpy().copy())
     assert (ends[0] == ends[1]).all()
+
+
+def test_a_tape_in_a_capture_records_every_round():
+    """It has no branches, and ends where others end."""
+    model = small_sheets().finalize(device="cpu", dtype=wp.float64)
+    contacts, solver, ends = SurfaceContacts(model), SolverXPBD(model, substeps=1), []
+    for captured in (False, True):
+        start, end = model.state(requires_grad=True), model.state(requires_grad=True)
+        seed = wp.ones(model.particle_count, dtype=wp.vec3d)
+
+        def differentiate(start=start, end=end, seed=seed):
+            with wp.Tape() as tape:
+                solver.step(start, end, None, contacts, 1.0)
+            tape.backward(grads={end.particle_q: seed})
+
+        if captured:
+            with wp.ScopedCapture(device="cpu") as capture:
+                differentiate()
+            wp.capture_launch(capture.graph)
+        else:
+            differentiate()
+        ends.append((end.particle_q.numpy().copy(), start.particle_qd.grad.numpy().copy()))
+    np.testing.assert_allclose(ends[1][0], ends[0][0], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(ends[1][1], ends[0][1], rtol=1e-9, atol=1e-9)
 
 
 # ----- gradients ----------------------------------------------------------------------------------

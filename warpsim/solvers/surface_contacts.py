@@ -84,6 +84,7 @@ class SurfaceContacts(Fixed):
         self.crowd = zeros(n, model.dtype, device, requires_grad=True)
         self.trees = SurfaceTrees(model, self.edges)
         self.fast, self.left = zeros(1, int32, device), zeros(1, int32, device)
+        self.fastest = zeros(1, model.dtype, device)
         self.impacts = SurfaceImpacts(model, self.trees, capacity * n)
 
     @property
@@ -95,7 +96,7 @@ class SurfaceContacts(Fixed):
     @property
     def scratch(self) -> list[Any]:
         """What every step fills before it reads it, for `wp.checkpoint`."""
-        own = [*self.lists, self.fast, self.left, self.push, self.weights, self.crowd]
+        own = [*self.lists, self.fast, self.fastest, self.left, self.push, self.weights, self.crowd]
         return [*own, *self.trees.scratch, *self.impacts.scratch]
 
     @property
@@ -120,13 +121,15 @@ class SurfaceContacts(Fixed):
         """Find the contacts of the next `h` [s] from positions [m] and velocities [m/s]."""
         m, near = self.model, [self.near, self.counts]
         dt = m.dtype(h)
-        note_filled([*self.lists, self.fast])
+        note_filled([*self.lists, self.fast, self.fastest])
         self.fast.zero_()
         self.trees.move(q, qd, dt)
         motion = [q, qd, m.particle_q, m.particle_radius, self.margin, dt]
         self._run(find_faces, m.particle_count, self.trees.of_faces.id, m.tri_indices, *motion, *near, self.fast)
-        self._run(find_edges, len(self.edges), self.trees.of_edges.id, self.edges, *motion, m.particle_count, *near,
-                  self.fast)  # fmt: skip
+        self.fastest.zero_()
+        self._run(find_fastest, m.particle_count, qd, self.fastest)
+        lines = [self.trees.of_edges.id, self.edges, *motion, m.particle_count, self.fastest]
+        self._run(find_edges, len(self.edges), *lines, *near, self.fast)
         self._list(q)
 
     def watch(self, start: Any, v: Any, h: Any, x: Any) -> None:
@@ -228,6 +231,12 @@ def comes_near(k: vec4i, q: Any, qd: Any, speed: Any, near: Any, dt: Any) -> boo
 
 
 @func
+def is_fast(way: Any, touch: Any) -> bool:
+    """Whether a way in a substep is long enough for two things to go through each other that were not pressed flat."""
+    return way > 0.125 * touch
+
+
+@func
 def slack(touch: Any, margin: Any) -> Any:
     """By how much two things that touch may come nearer in a substep than their velocities say, and not be fast."""
     return 0.5 * touch + 0.25 * margin
@@ -255,18 +264,27 @@ def find_faces(
                     if count < near.shape[1]:
                         near[i, count] = t
                     count += 1
-                    if length(face_gap(q[i], q[a], q[b], q[c])) < dt * speed + slack(touch, margin):
-                        hurries = int32(1)
+                    if is_fast(dt * speed, touch):
+                        if length(face_gap(q[i], q[a], q[b], q[c])) < dt * speed + slack(touch, margin):
+                            hurries = int32(1)
     counts[i] = count
     if hurries > 0:
         atomic_max(fast, 0, 1)
 
 
 @kernel
+def find_fastest(qd: array(dtype=Any), fastest: array(dtype=Any)):
+    """The largest difference to the velocity of the first particle [m/s]."""
+    speed = length(qd[tid()] - qd[0])
+    if speed > fastest[0]:
+        atomic_max(fastest, 0, speed)
+
+
+@kernel
 def find_edges(
     tree: uint64, ends: array(dtype=vec2i), q: array(dtype=Any), qd: array(dtype=Any), rest: array(dtype=Any),
-    radius: array(dtype=Any), margin: Any, dt: Any, first: int32, near: array2d(dtype=int32),
-    counts: array(dtype=int32), fast: array(dtype=int32),
+    radius: array(dtype=Any), margin: Any, dt: Any, first: int32, fastest: array(dtype=Any),
+    near: array2d(dtype=int32), counts: array(dtype=int32), fast: array(dtype=int32),
 ):  # fmt: skip
     """Edges of higher number that an edge may touch between their ends; what ends touch is near a triangle."""
     e = tid()
@@ -279,15 +297,17 @@ def find_edges(
         c, d = ends[f][0], ends[f][1]
         if f > e and a != c and a != d and b != c and b != d:
             gap = over_edge(q[a], q[b], q[c], q[d])
-            far, way = length(gap), dt * closing_speed(vec4i(a, b, c, d), qd)
+            far, way = length(gap), 0.0 * dt
             touch = max(radius[a], radius[b]) + max(radius[c], radius[d])
             over = far > 0.0
-            if not over and way > 0.5 * touch:
+            if over or is_fast(2.0 * dt * fastest[0], touch):
+                way = dt * closing_speed(vec4i(a, b, c, d), qd)
+            if not over and is_fast(way, touch):
                 far = length(edge_gap(q[a], q[b], q[c], q[d]))
             if far > 0.0 and far < touch + margin + way:
                 once = edge_gap(rest[a], rest[b], rest[c], rest[d])
                 if dot(once, once) > touch * touch:
-                    if far < way + slack(touch, margin):
+                    if is_fast(way, touch) and far < way + slack(touch, margin):
                         hurries = int32(1)
                     if over:
                         if count < near.shape[1]:

@@ -36,7 +36,7 @@ class ImpactZones(Fixed):
     """The zones of one substep. zone: of each particle, named by the first of its particles."""
 
     def __init__(self, model: Any):
-        n, device = model.particle_count, model.device
+        n, device = model.particle_count if model.tri_count else 0, model.device
         self.model = model
         self.links, self.zone, self.struck = (zeros(n, int32, device) for _ in range(3))
         self.uses, self.firsts, self.cursor = (zeros(n + 1, int32, device) for _ in range(3))
