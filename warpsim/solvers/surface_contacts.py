@@ -75,16 +75,17 @@ class SurfaceContacts(Fixed):
         self.counts, self.offsets = zeros(owners + 1, int32, device), zeros(owners + 1, int32, device)
         self.corners, self.away = zeros(capacity * n, vec4i, device), zeros(capacity * n, model.vec3, device)
         self.lost = zeros(1, int32, device)
-        self.uses, self.firsts, self.cursor = (zeros(n + 1, int32, device) for _ in range(3))
+        self.counters, self.firsts = zeros(2 * n + 3, int32, device), zeros(n + 1, int32, device)
+        self.uses, self.cursor = self.counters[: n + 1], self.counters[n + 1 : -1]
+        self.fast = self.counters[2 * n + 2 :]
         self.around = zeros(4 * capacity * n, int32, device)
         self.lists = [self.near, self.counts, self.offsets, self.corners, self.away, self.lost]
-        self.lists += [self.uses, self.firsts, self.cursor, self.around]
+        self.lists += [self.counters, self.firsts, self.around]
         self.push = zeros(capacity * n, model.vec3, device, requires_grad=True)
         self.weights = zeros(capacity * n, model.vec4, device, requires_grad=True)
         self.crowd = zeros(n, model.dtype, device, requires_grad=True)
         self.trees = SurfaceTrees(model, self.edges)
-        self.fast, self.left = zeros(1, int32, device), zeros(1, int32, device)
-        self.fastest = zeros(1, model.dtype, device)
+        self.left = zeros(1, int32, device)
         self.impacts = SurfaceImpacts(model, self.trees, capacity * n)
 
     @property
@@ -96,7 +97,7 @@ class SurfaceContacts(Fixed):
     @property
     def scratch(self) -> list[Any]:
         """What every step fills before it reads it, for `wp.checkpoint`."""
-        own = [*self.lists, self.fast, self.fastest, self.left, self.push, self.weights, self.crowd]
+        own = [*self.lists, self.left, self.push, self.weights, self.crowd]
         return [*own, *self.trees.scratch, *self.impacts.scratch]
 
     @property
@@ -121,14 +122,12 @@ class SurfaceContacts(Fixed):
         """Find the contacts of the next `h` [s] from positions [m] and velocities [m/s]."""
         m, near = self.model, [self.near, self.counts]
         dt = m.dtype(h)
-        note_filled([*self.lists, self.fast, self.fastest])
-        self.fast.zero_()
+        note_filled(self.lists)
+        self.counters.zero_()
         self.trees.move(q, qd, dt)
         motion = [q, qd, m.particle_q, m.particle_radius, self.margin, dt]
         self._run(find_faces, m.particle_count, self.trees.of_faces.id, m.tri_indices, *motion, *near, self.fast)
-        self.fastest.zero_()
-        self._run(find_fastest, m.particle_count, qd, self.fastest)
-        lines = [self.trees.of_edges.id, self.edges, *motion, m.particle_count, self.fastest]
+        lines = [self.trees.of_edges.id, self.edges, *motion, m.particle_count]
         self._run(find_edges, len(self.edges), *lines, *near, self.fast)
         self._list(q)
 
@@ -146,8 +145,6 @@ class SurfaceContacts(Fixed):
         m, n = self.model, self.model.particle_count
         self._run(clamp_counts, len(self.counts), self.near, self.counts, self.offsets, self.lost)
         array_scan(self.offsets, self.offsets, inclusive=False)
-        self.uses.zero_()
-        self.cursor.zero_()
         lists = [self.near, self.offsets, m.tri_indices, self.edges, q]
         self._run(fill, n + len(self.edges), *lists, self.corners, self.away, self.uses, self.lost)
         array_scan(self.uses, self.firsts, inclusive=False)
@@ -273,23 +270,15 @@ def find_faces(
 
 
 @kernel
-def find_fastest(qd: array(dtype=Any), fastest: array(dtype=Any)):
-    """The largest difference to the velocity of the first particle [m/s]."""
-    speed = length(qd[tid()] - qd[0])
-    if speed > fastest[0]:
-        atomic_max(fastest, 0, speed)
-
-
-@kernel
 def find_edges(
     tree: uint64, ends: array(dtype=vec2i), q: array(dtype=Any), qd: array(dtype=Any), rest: array(dtype=Any),
-    radius: array(dtype=Any), margin: Any, dt: Any, first: int32, fastest: array(dtype=Any),
-    near: array2d(dtype=int32), counts: array(dtype=int32), fast: array(dtype=int32),
+    radius: array(dtype=Any), margin: Any, dt: Any, first: int32, near: array2d(dtype=int32),
+    counts: array(dtype=int32), fast: array(dtype=int32),
 ):  # fmt: skip
     """Edges of higher number that an edge may touch between their ends; what ends touch is near a triangle."""
     e = tid()
     a, b = ends[e][0], ends[e][1]
-    count, hurries = int32(0), int32(0)
+    count, hurries, own = int32(0), int32(0), length(qd[a] - qd[b])
     low = min(min(single(q[a]), single(q[b])), min(single(q[a] + dt * qd[a]), single(q[b] + dt * qd[b])))
     high = max(max(single(q[a]), single(q[b])), max(single(q[a] + dt * qd[a]), single(q[b] + dt * qd[b])))
     more = reach_of(low, high, max(radius[a], radius[b]) + margin)
@@ -300,7 +289,7 @@ def find_edges(
             far, way = length(gap), 0.0 * dt
             touch = max(radius[a], radius[b]) + max(radius[c], radius[d])
             over = far > 0.0
-            if over or is_fast(2.0 * dt * fastest[0], touch):
+            if over or is_fast(dt * (length(qd[a] - qd[c]) + own + length(qd[c] - qd[d])), touch):
                 way = dt * closing_speed(vec4i(a, b, c, d), qd)
             if not over and is_fast(way, touch):
                 far = length(edge_gap(q[a], q[b], q[c], q[d]))
