@@ -4,6 +4,9 @@ What is near is decided along straight lines at the velocities with which the su
 that lists for a whole step would miss what comes back from a floor. Each contact has the side on which the one is of
 the other: what is found on the other side has passed through, and is led back.
 
+Sides do not tell what goes past a border and back within one substep. Where something is near enough, and fast enough,
+to go through something, `fast` says so, and a solver looks at ways (`surface_impacts`).
+
 Finding contacts is integer work without derivative. It has the same bits for any number of threads: contacts go in the
 order of particles, then of edges, and each particle's own in the order of contacts.
 """
