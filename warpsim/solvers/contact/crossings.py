@@ -13,13 +13,13 @@ import numpy as np
 
 from ...core.language import (
     Vec, array, atomic_min, cross, dot, empty, float64, full, func, int32, kernel, launch, max, min, tid, uint64, vec2i,
-    vec3, vec3d, vec3i, zeros,
+    vec3, vec3i, zeros,
 )  # fmt: skip
 from ...geometry.bvh.bvh import Bvh
 from ...geometry.bvh.query import bvh_query_aabb
 from ..scene.cloth import edges as edges_of
 from ..scene.shapes import for_shape, to_shape
-from .surface_contacts import bound, reach_of, single
+from .surface_trees import bound, exact, reach_of, single
 
 if TYPE_CHECKING:
     from ..scene.model import Model
@@ -139,12 +139,6 @@ def find_crossings(
                     pierced[e] = t
     if pierced[e] >= 0:
         atomic_min(first, 0, e)
-
-
-@func
-def exact(p: Any) -> vec3d:
-    """A point in float64."""
-    return vec3d(float64(p[0]), float64(p[1]), float64(p[2]))
 
 
 @for_shape

@@ -4,6 +4,9 @@ What is near is decided along straight lines at the velocities with which the su
 that lists for a whole step would miss what comes back from a floor. Each contact has the side on which the one is of
 the other: what is found on the other side has passed through, and is led back.
 
+Sides do not tell what goes past a border and back within one substep. Where something is near enough, and fast enough,
+to go through something, `fast` says so, and a solver looks at ways (`surface_impacts`).
+
 Finding contacts is integer work without derivative. It has the same bits for any number of threads: contacts go in the
 order of particles, then of edges, and each particle's own in the order of contacts.
 """
@@ -17,16 +20,18 @@ import numpy as np
 
 from ...arguments import checked
 from ...core.language import (
-    Float, Vec, abs, array, array2d, array_scan, atomic_add, atomic_max, cross, dot, empty, float32, func, int32,
-    kernel, launch, length, max, min, tid, uint64, vec2i, vec3, vec3i, vec4i, zeros,
+    Float, Vec, array, array2d, array_scan, atomic_add, atomic_max, cross, dot, func, int32,
+    kernel, launch, length, max, min, tid, uint64, vec2i, vec3i, vec4i, zeros,
 )  # fmt: skip
 from ...core.lib.closest import closest_point_edge_edge, closest_point_triangle
 from ...core.runtime.arrays.fixed import Fixed
 from ...errors import ModelError, StateError
-from ...geometry.bvh.bvh import Bvh
 from ...geometry.bvh.query import bvh_query_aabb
 from ..scene.cloth import edges as edges_of
+from .contact_lists import clamp_counts, enter, sort_rows
 from .contacts import coefficient_of, note_filled
+from .surface_impacts import SurfaceImpacts
+from .surface_trees import SurfaceTrees, reach_of, single
 
 if TYPE_CHECKING:
     from ..scene.model import Model
@@ -48,6 +53,7 @@ class SurfaceContacts(Fixed):
 
     corners: vec4i (contacts,): a particle and a triangle's corners, from `offsets[particles]` on the ends of two edges.
     away: vec3 (contacts,), along the normal from the second to the first, or zero where one is beside the other [m].
+    fast: one number, not zero where something may go through something in the present substep. impacts: what does.
     push, weights, crowd: memory for what a solver computes of each contact and particle.
     Raises `ModelError` for numbers without meaning, and for models without triangles.
     """
@@ -72,27 +78,30 @@ class SurfaceContacts(Fixed):
         self.counts, self.offsets = zeros(owners + 1, int32, device), zeros(owners + 1, int32, device)
         self.corners, self.away = zeros(capacity * n, vec4i, device), zeros(capacity * n, model.vec3, device)
         self.lost = zeros(1, int32, device)
-        self.uses, self.firsts, self.cursor = (zeros(n + 1, int32, device) for _ in range(3))
+        self.counters, self.firsts = zeros(2 * n + 3, int32, device), zeros(n + 1, int32, device)
+        self.uses, self.cursor = self.counters[: n + 1], self.counters[n + 1 : -1]
+        self.fast = self.counters[2 * n + 2 :]
         self.around = zeros(4 * capacity * n, int32, device)
         self.lists = [self.near, self.counts, self.offsets, self.corners, self.away, self.lost]
-        self.lists += [self.uses, self.firsts, self.cursor, self.around]
+        self.lists += [self.counters, self.firsts, self.around]
         self.push = zeros(capacity * n, model.vec3, device, requires_grad=True)
         self.weights = zeros(capacity * n, model.vec4, device, requires_grad=True)
         self.crowd = zeros(n, model.dtype, device, requires_grad=True)
-        self._boxes = [[empty(count, vec3, device) for _ in range(2)] for count in (model.tri_count, len(self.edges))]
-        self._bound(model.particle_q, model.particle_qd, 0.0)
-        self.faces_tree, self.edges_tree = (Bvh(*boxes) for boxes in self._boxes)
+        self.trees = SurfaceTrees(model, self.edges)
+        self.left = zeros(1, int32, device)
+        self.impacts = SurfaceImpacts(model, self.trees, capacity * n)
 
     @property
     def arrays(self) -> dict[str, Any]:
         """What a step with these contacts reads and writes."""
-        return {name: value for name, value in vars(self).items() if isinstance(value, array)}
+        own = {name: value for name, value in vars(self).items() if isinstance(value, array)}
+        return {**own, **{f"impacts.{name}": value for name, value in self.impacts.arrays.items()}}
 
     @property
     def scratch(self) -> list[Any]:
         """What every step fills before it reads it, for `wp.checkpoint`."""
-        boxes = [box for pair in self._boxes for box in pair]
-        return [*self.lists, self.push, self.weights, self.crowd, *boxes, self.faces_tree, self.edges_tree]
+        own = [*self.lists, self.left, self.push, self.weights, self.crowd]
+        return [*own, *self.trees.scratch, *self.impacts.scratch]
 
     @property
     def count(self) -> int:
@@ -104,6 +113,11 @@ class SurfaceContacts(Fixed):
         """How many contacts did not fit in any substep so far; 0 is right, else raise `capacity` or lower radii."""
         return int(self.lost.numpy()[0])
 
+    @property
+    def unresolved(self) -> int:
+        """How many pairs went through each other at the end of a fast substep so far, at most; 0 is right."""
+        return int(self.left.numpy()[0])
+
     def begin_step(self, q: Any, qd: Any, dt: float) -> None:
         """Contacts are those of substeps: velocities may turn round within a step."""
 
@@ -112,76 +126,36 @@ class SurfaceContacts(Fixed):
         m, near = self.model, [self.near, self.counts]
         dt = m.dtype(h)
         note_filled(self.lists)
-        self.bound_motion(q, qd, dt)
+        self.counters.zero_()
+        self.trees.move(q, qd, dt)
         motion = [q, qd, m.particle_q, m.particle_radius, self.margin, dt]
-        self._run(find_faces, m.particle_count, self.faces_tree.id, m.tri_indices, *motion, *near)
-        self._run(find_edges, len(self.edges), self.edges_tree.id, self.edges, *motion, m.particle_count, *near)
+        self._run(find_faces, m.particle_count, self.trees.of_faces.id, m.tri_indices, *motion, *near, self.fast)
+        lines = [self.trees.of_edges.id, self.edges, *motion, m.particle_count]
+        self._run(find_edges, len(self.edges), *lines, *near, self.fast)
         self._list(q)
 
-    def bound_motion(self, q: Any, qd: Any, dt: Any) -> None:
-        """Trees of triangles and of edges as they move for `dt` [s] from positions [m] at velocities [m/s]."""
-        self._bound(q, qd, dt)
-        self.faces_tree.refit()
-        self.edges_tree.refit()
+    def watch(self, start: Any, v: Any, h: Any, x: Any) -> None:
+        """Note in `fast` if a packed particle is not where it was about to go in `h` [s], by half its radius."""
+        m = self.model
+        self._run(look_for_turns, m.particle_count, start, v, h, x, m.particle_radius, self.margin, self.fast)
+
+    def forget_sides(self) -> None:
+        """In a fast substep: what has gone round a border is right on the other side."""
+        self._run(forget, len(self.away), self.fast, self.away)
 
     def _list(self, q: Any) -> None:
         """Contacts without gaps, and those of each particle."""
         m, n = self.model, self.model.particle_count
         self._run(clamp_counts, len(self.counts), self.near, self.counts, self.offsets, self.lost)
         array_scan(self.offsets, self.offsets, inclusive=False)
-        self.uses.zero_()
-        self.cursor.zero_()
         lists = [self.near, self.offsets, m.tri_indices, self.edges, q]
         self._run(fill, n + len(self.edges), *lists, self.corners, self.away, self.uses, self.lost)
         array_scan(self.uses, self.firsts, inclusive=False)
         self._run(enter, len(self.corners), self.corners, self.offsets, self.firsts, self.cursor, self.around)
         self._run(sort_rows, n, self.firsts, self.around)
 
-    def _bound(self, q: Any, qd: Any, dt: Any) -> None:
-        """Boxes around triangles and edges as they move."""
-        m, (faces, lines) = self.model, self._boxes
-        motion = [q, qd, m.particle_radius, m.dtype(dt)]
-        self._run(bound, m.tri_count, m.tri_indices, *motion, *faces)
-        self._run(bound, len(self.edges), self.edges, *motion, *lines)
-
     def _run(self, kernel: Any, dim: int, *args: Any) -> None:
         launch(kernel, dim, args, device=self.model.device, record_tape=False)
-
-
-# ----- boxes --------------------------------------------------------------------------------------
-
-
-@func
-def single(p: Any) -> vec3:
-    """A point in float32."""
-    return vec3(float32(p[0]), float32(p[1]), float32(p[2]))
-
-
-@func
-def reach_of(low: vec3, high: vec3, by: Any) -> vec3:
-    """How far to widen a box: `by`, and what rounding to float32 may take off it."""
-    far = float32(0.0)
-    for axis in range(3):
-        far = max(far, max(abs(low[axis]), abs(high[axis])))
-    wide = float32(by) + 1.0e-6 * far
-    return vec3(wide, wide, wide)
-
-
-@kernel
-def bound(
-    elements: array(dtype=Any), q: array(dtype=Any), qd: array(dtype=Any), radius: array(dtype=Any), dt: Any,
-    lower: array(dtype=vec3), upper: array(dtype=vec3),
-):  # fmt: skip
-    """Boxes of faces (vec3i) or edges (vec2i) over a time step, with what lies within reach of them."""
-    e = tid()
-    low, high = single(q[elements[e][0]]), single(q[elements[e][0]])
-    wide = radius[elements[e][0]]
-    for k in range(len(elements[e])):
-        i = elements[e][k]
-        now, then = single(q[i]), single(q[i] + dt * qd[i])
-        low, high, wide = min(low, min(now, then)), max(high, max(now, then)), max(wide, radius[i])
-    more = reach_of(low, high, wide)
-    lower[e], upper[e] = low - more, high + more
 
 
 # ----- what is near -------------------------------------------------------------------------------
@@ -238,13 +212,13 @@ def closing_speed(k: vec4i, qd: Any) -> Any:
 
 
 @func
-def comes_near(k: vec4i, q: Any, qd: Any, near: Any, dt: Any) -> bool:
+def comes_near(k: vec4i, q: Any, qd: Any, speed: Any, near: Any, dt: Any) -> bool:
     """Whether a corner and a triangle on straight lines get as close as `near`, by conservative advancement: until they
     have lost what their distance is above that, at the largest difference between velocities, they cannot.
 
     Yes if some steps of that do not tell.
     """
-    speed, t = closing_speed(k, qd), dt * 0.0
+    t = dt * 0.0
     for _ in range(k[0] * 0 + _ADVANCES):
         d = face_gap(q[k[0]] + t * qd[k[0]], q[k[1]] + t * qd[k[1]], q[k[2]] + t * qd[k[2]], q[k[3]] + t * qd[k[3]])
         more = length(d) - near
@@ -256,39 +230,58 @@ def comes_near(k: vec4i, q: Any, qd: Any, near: Any, dt: Any) -> bool:
     return True
 
 
+@func
+def is_fast(way: Any, touch: Any) -> bool:
+    """Whether a way in a substep is long enough for two things to go through each other that were not pressed flat."""
+    return way > 0.125 * touch
+
+
+@func
+def slack(touch: Any, margin: Any) -> Any:
+    """By how much two things that touch may come nearer in a substep than their velocities say, and not be fast."""
+    return 0.5 * touch + 0.25 * margin
+
+
 @kernel
 def find_faces(
     tree: uint64, faces: array(dtype=vec3i), q: array(dtype=Any), qd: array(dtype=Any), rest: array(dtype=Any),
     radius: array(dtype=Any), margin: Any, dt: Any, near: array2d(dtype=int32), counts: array(dtype=int32),
+    fast: array(dtype=int32),
 ):  # fmt: skip
     """Triangles that a particle may touch."""
     i = tid()
-    count = int32(0)
+    count, hurries = int32(0), int32(0)
     now, then = single(q[i]), single(q[i] + dt * qd[i])
     more = reach_of(min(now, then), max(now, then), radius[i] + margin)
     for t in bvh_query_aabb(tree, min(now, then) - more, max(now, then) + more):
         a, b, c = faces[t][0], faces[t][1], faces[t][2]
         if i != a and i != b and i != c:
             touch = radius[i] + max(radius[a], max(radius[b], radius[c]))
-            if comes_near(vec4i(i, a, b, c), q, qd, touch + margin, dt):
+            speed = closing_speed(vec4i(i, a, b, c), qd)
+            if comes_near(vec4i(i, a, b, c), q, qd, speed, touch + margin, dt):
                 once = face_gap(rest[i], rest[a], rest[b], rest[c])
                 if dot(once, once) > touch * touch:
                     if count < near.shape[1]:
                         near[i, count] = t
                     count += 1
+                    if is_fast(dt * speed, touch):
+                        if length(face_gap(q[i], q[a], q[b], q[c])) < dt * speed + slack(touch, margin):
+                            hurries = int32(1)
     counts[i] = count
+    if hurries > 0:
+        atomic_max(fast, 0, 1)
 
 
 @kernel
 def find_edges(
     tree: uint64, ends: array(dtype=vec2i), q: array(dtype=Any), qd: array(dtype=Any), rest: array(dtype=Any),
     radius: array(dtype=Any), margin: Any, dt: Any, first: int32, near: array2d(dtype=int32),
-    counts: array(dtype=int32),
+    counts: array(dtype=int32), fast: array(dtype=int32),
 ):  # fmt: skip
     """Edges of higher number that an edge may touch between their ends; what ends touch is near a triangle."""
     e = tid()
     a, b = ends[e][0], ends[e][1]
-    count = int32(0)
+    count, hurries, own = int32(0), int32(0), length(qd[a] - qd[b])
     low = min(min(single(q[a]), single(q[b])), min(single(q[a] + dt * qd[a]), single(q[b] + dt * qd[b])))
     high = max(max(single(q[a]), single(q[b])), max(single(q[a] + dt * qd[a]), single(q[b] + dt * qd[b])))
     more = reach_of(low, high, max(radius[a], radius[b]) + margin)
@@ -296,29 +289,48 @@ def find_edges(
         c, d = ends[f][0], ends[f][1]
         if f > e and a != c and a != d and b != c and b != d:
             gap = over_edge(q[a], q[b], q[c], q[d])
-            far = length(gap)
-            if far > 0.0:
-                touch = max(radius[a], radius[b]) + max(radius[c], radius[d])
-                if far < touch + margin + dt * closing_speed(vec4i(a, b, c, d), qd):
-                    once = edge_gap(rest[a], rest[b], rest[c], rest[d])
-                    if dot(once, once) > touch * touch:
+            far, way = length(gap), 0.0 * dt
+            touch = max(radius[a], radius[b]) + max(radius[c], radius[d])
+            over = far > 0.0
+            if over or is_fast(dt * (length(qd[a] - qd[c]) + own + length(qd[c] - qd[d])), touch):
+                way = dt * closing_speed(vec4i(a, b, c, d), qd)
+            if not over and is_fast(way, touch):
+                far = length(edge_gap(q[a], q[b], q[c], q[d]))
+            if far > 0.0 and far < touch + margin + way:
+                once = edge_gap(rest[a], rest[b], rest[c], rest[d])
+                if dot(once, once) > touch * touch:
+                    if is_fast(way, touch) and far < way + slack(touch, margin):
+                        hurries = int32(1)
+                    if over:
                         if count < near.shape[1]:
                             near[first + e, count] = f
                         count += 1
     counts[first + e] = count
-
-
-# ----- lists --------------------------------------------------------------------------------------
+    if hurries > 0:
+        atomic_max(fast, 0, 1)
 
 
 @kernel
-def clamp_counts(
-    near: array2d(dtype=int32), counts: array(dtype=int32), stored: array(dtype=int32), lost: array(dtype=int32)
+def look_for_turns(
+    start: array(dtype=Any), v: array(dtype=Any), h: Any, x: array(dtype=Any), radius: array(dtype=Any), margin: Any,
+    fast: array(dtype=int32),
 ):  # fmt: skip
-    k = tid()
-    stored[k] = min(counts[k], near.shape[1])
-    if counts[k] > near.shape[1]:
-        atomic_max(lost, 0, counts[k] - near.shape[1])
+    i = tid()
+    p = x[i]
+    turn = start[i] + h * v[i] - type(start[i])(p[0], p[1], p[2])
+    most = 0.5 * slack(2.0 * radius[i], margin)
+    if dot(turn, turn) > most * most:
+        atomic_max(fast, 0, 1)
+
+
+@kernel
+def forget(fast: array(dtype=int32), away: array(dtype=Any)):
+    n = tid()
+    if fast[0] != 0:
+        away[n] = 0.0 * away[n]
+
+
+# ----- lists --------------------------------------------------------------------------------------
 
 
 @kernel
@@ -344,29 +356,3 @@ def fill(
         corners[at] = k
         for n in range(4):
             atomic_add(uses, k[n], 1)
-
-
-@kernel
-def enter(
-    corners: array(dtype=vec4i), offsets: array(dtype=int32), firsts: array(dtype=int32), cursor: array(dtype=int32),
-    around: array(dtype=int32),
-):  # fmt: skip
-    """Contacts of each particle: four times the contact's number, plus which of its corners the particle is."""
-    c = tid()
-    if c < offsets[offsets.shape[0] - 1]:
-        for n in range(4):
-            i = corners[c][n]
-            around[firsts[i] + atomic_add(cursor, i, 1)] = 4 * c + n
-
-
-@kernel
-def sort_rows(firsts: array(dtype=int32), around: array(dtype=int32)):
-    """Each particle's contacts in order, by insertion: threads entered them in any."""
-    i = tid()
-    for k in range(firsts[i] + 1, firsts[i + 1]):
-        value = around[k]
-        at = k
-        while at > firsts[i] and around[at - 1] > value:
-            around[at] = around[at - 1]
-            at -= 1
-        around[at] = value

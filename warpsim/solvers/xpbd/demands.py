@@ -21,7 +21,8 @@ from ...core.language import (
     matrix_from_cols, max, min, sqrt, tid, transpose, uint64, vec2i, vec3i, vec4i, zeros,
 )  # fmt: skip
 from ...geometry.bvh.query import bvh_query_aabb
-from ..contact.surface_contacts import face_gap, reach_of, single
+from ..contact.surface_contacts import face_gap
+from ..contact.surface_trees import reach_of, single
 from ..scene.cloth import edges as edges_of
 from ..scene.shapes import for_shape, surface_velocity, to_shape
 
@@ -196,8 +197,8 @@ def surface_motions(contacts: Any, state: Any, mean: Any, sizes: Any, dt: float)
     rest, radius, real = m.particle_q, m.particle_radius, m.dtype
     relative, moved = zeros(m.particle_count, m.vec3, device), zeros(len(contacts.edges), m.dtype, device)
     launch(subtract, m.particle_count, [state.particle_qd, mean, relative], device=device, record_tape=False)
-    contacts.bound_motion(state.particle_q, relative, dt)
-    tree = [contacts.faces_tree.id, m.tri_indices, contacts.edges]
+    contacts.trees.move(state.particle_q, relative, dt)
+    tree = [contacts.trees.of_faces.id, m.tri_indices, contacts.edges]
     arguments = [*tree, state.particle_q, relative, rest, radius, contacts.margin, sizes, real(dt), moved]
     launch(move_over, moved.size, arguments, device=device, record_tape=False)
     return _finite(moved)

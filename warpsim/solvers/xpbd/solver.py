@@ -41,6 +41,7 @@ from .self_contact import SelfContact
 from .statistics import XPBDStatistics
 from .substeps import AutoSubsteps, Chosen, SubstepChooser, as_substeps
 from .surface_contact import SurfaceContact
+from .sweeps import Sweeps
 from .tether import Tethers
 from .tetrahedron import Tetrahedra
 from .workspace import Workspace
@@ -93,6 +94,7 @@ class SolverXPBD(Fixed):
         self.constraints = self._constraints(self.iterations > 1)
         self.contact = ShapeContact(model, contact_depth)
         self.self_contact, self.surface_contact = SelfContact(model), SurfaceContact(model)
+        self.sweeps = Sweeps(model)
         self.aerodynamics = Aerodynamics(model, air_density)
         self._rest = model.control()
         self._graphs = GraphCache(model.device, _GRAPHS)
@@ -221,13 +223,24 @@ class SolverXPBD(Fixed):
             self.constraints["attachments"].aim(control, w.pose, real(t))
 
     def _collide(self, control: Control, contacts: Any, h: float) -> None:
-        w = self.workspace
-        for touching in contacts:
-            if isinstance(touching, SurfaceContacts):
-                self.surface_contact.resolve(touching, w.inv_mass, w.start, w.x)
-            else:
-                self.self_contact.resolve(touching, control.gravity, w, self.model.dtype(h))
-        self.contact.resolve(control, w, self.model.dtype(h))
+        w, h = self.workspace, self.model.dtype(h)
+
+        def shapes() -> None:
+            self.contact.resolve(control, w, h)
+
+        def touch() -> None:
+            for touching in contacts:
+                if isinstance(touching, SurfaceContacts):
+                    self.surface_contact.resolve(touching, w.inv_mass, w.start, w.x)
+                else:
+                    self.self_contact.resolve(touching, control.gravity, w, h)
+            shapes()
+
+        surfaces = [touching for touching in contacts if isinstance(touching, SurfaceContacts)]
+        if surfaces:
+            self.sweeps.collide(surfaces[0], control, w, h, touch, shapes)
+        else:
+            touch()
 
     def _update_velocity(self, control: Control, contacts: Any, h: float) -> None:
         w, h = self.workspace, self.model.dtype(h)
@@ -296,7 +309,7 @@ class SolverXPBD(Fixed):
     @property
     def scratch(self) -> list[Any]:
         """Arrays that every step fills before it reads them, for `wp.checkpoint(..., scratch=solver.scratch)`."""
-        return [*self.workspace.arrays, *(a for c in self.constraints.values() for a in c.scratch)]
+        return [*self.workspace.arrays, *self.sweeps.arrays, *(a for c in self.constraints.values() for a in c.scratch)]
 
     def statistics(self, state: State) -> XPBDStatistics:
         """What is asked of a state, computed when it is read."""

@@ -1,0 +1,102 @@
+"""`SurfaceTrees`: hierarchies of boxes around triangles and edges as they move, in float32, rounded outwards."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...core.language import (
+    abs, array, empty, float32, float64, func, kernel, launch, max, min, tid, vec3, vec3d,
+)  # fmt: skip
+from ...core.runtime.arrays.fixed import Fixed
+from ...geometry.bvh.bvh import Bvh
+
+if TYPE_CHECKING:
+    from ..scene.model import Model
+
+
+class SurfaceTrees(Fixed):
+    """Of the triangles of a model, and of edges: vec2i (edges,)."""
+
+    def __init__(self, model: Model, edges: Any):
+        self.model, self.edges = model, edges
+        self._boxes = [[empty(count, vec3, model.device) for _ in range(2)] for count in (model.tri_count, len(edges))]
+        self._run(bound, model.particle_q, model.particle_qd, model.particle_radius, model.dtype(0.0))
+        self.of_faces, self.of_edges = (Bvh(*boxes) for boxes in self._boxes)
+
+    @property
+    def scratch(self) -> list[Any]:
+        """What is filled before it is read, for `wp.checkpoint`."""
+        return [*(box for pair in self._boxes for box in pair), self.of_faces, self.of_edges]
+
+    def move(self, q: Any, qd: Any, dt: Any) -> None:
+        """Around all that is within a radius for `dt` [s] from positions [m] at velocities [m/s]."""
+        self._run(bound, q, qd, self.model.particle_radius, self.model.dtype(dt))
+        self._refit()
+
+    def sweep(self, start: Any, x: Any) -> None:
+        """Around straight ways from `start` [m] to where packed particles are."""
+        self._run(bound_ways, start, x)
+        self._refit()
+
+    def _refit(self) -> None:
+        self.of_faces.refit()
+        self.of_edges.refit()
+
+    def _run(self, kernel: Any, *motion: Any) -> None:
+        for elements, boxes in zip((self.model.tri_indices, self.edges), self._boxes, strict=True):
+            arguments = [elements, *motion, *boxes]
+            launch(kernel, len(elements), arguments, device=self.model.device, record_tape=False)
+
+
+@func
+def single(p: Any) -> vec3:
+    """A point in float32."""
+    return vec3(float32(p[0]), float32(p[1]), float32(p[2]))
+
+
+@func
+def exact(p: Any) -> vec3d:
+    """A point in float64."""
+    return vec3d(float64(p[0]), float64(p[1]), float64(p[2]))
+
+
+@func
+def reach_of(low: vec3, high: vec3, by: Any) -> vec3:
+    """How far to widen a box: `by`, and what rounding to float32 may take off it."""
+    far = float32(0.0)
+    for axis in range(3):
+        far = max(far, max(abs(low[axis]), abs(high[axis])))
+    wide = float32(by) + 1.0e-6 * far
+    return vec3(wide, wide, wide)
+
+
+@kernel
+def bound(
+    elements: array(dtype=Any), q: array(dtype=Any), qd: array(dtype=Any), radius: array(dtype=Any), dt: Any,
+    lower: array(dtype=vec3), upper: array(dtype=vec3),
+):  # fmt: skip
+    """Boxes of faces (vec3i) or edges (vec2i) over a time step, with what lies within reach of them."""
+    e = tid()
+    low, high = single(q[elements[e][0]]), single(q[elements[e][0]])
+    wide = radius[elements[e][0]]
+    for k in range(len(elements[e])):
+        i = elements[e][k]
+        now, then = single(q[i]), single(q[i] + dt * qd[i])
+        low, high, wide = min(low, min(now, then)), max(high, max(now, then)), max(wide, radius[i])
+    more = reach_of(low, high, wide)
+    lower[e], upper[e] = low - more, high + more
+
+
+@kernel
+def bound_ways(
+    elements: array(dtype=Any), start: array(dtype=Any), x: array(dtype=Any), lower: array(dtype=vec3),
+    upper: array(dtype=vec3),
+):  # fmt: skip
+    """Boxes around the ways of faces (vec3i) or edges (vec2i)."""
+    e = tid()
+    low, high = single(start[elements[e][0]]), single(start[elements[e][0]])
+    for k in range(len(elements[e])):
+        now, then = single(start[elements[e][k]]), single(x[elements[e][k]])
+        low, high = min(low, min(now, then)), max(high, max(now, then))
+    more = reach_of(low, high, 0.0)
+    lower[e], upper[e] = low - more, high + more

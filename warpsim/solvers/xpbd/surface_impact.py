@@ -1,0 +1,102 @@
+"""Impulses of surfaces that go through each other within a substep, at the moment of impact.
+
+C = n . (sum_k b_k x_k) - r >= 0, with weights b and normal n of the moment at which a corner is in the triangle, or
+both edges cross; n points to where the one came from. r: both radii, interpolated, but at most half of how far apart
+they were along n when the substep began. What has met slides on from there: friction takes back what the two points
+that met have moved along each other since, up to mu times the impulse. So n, b and the moment have derivatives.
+
+All impacts of a substep are solved at once, sweep by sweep, with those that came up in earlier rounds: they are linear
+in x, and the places where the substep began fulfil all of them (inelastic projection: D. Harmon, E. Vouga,
+R. Tamstorf, E. Grinspun 2008). How strong each one is says `surface_contact`; momentum is conserved.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core.language import abs, array, dot, float64, int32, kernel, launch, length, min, tid, vec4i, vector
+from ...core.runtime.arrays.fixed import Fixed
+from ..contact.impacts import impact_plane
+from ..contact.surface_impacts import places_of, ways_of
+from .particle import position
+from .surface_contact import separate, sum_weights
+
+_SWEEPS = 12  # of a round
+
+
+class SurfaceImpact(Fixed):
+    """What surfaces of a model do to each other where they meet."""
+
+    def __init__(self, model: Any):
+        self.model = model
+
+    def aim(self, impacts: Any, workspace: Any) -> None:
+        """Weights and normals of the impacts that were found last."""
+        m, w = self.model, workspace
+        near = [impacts.span, impacts.corners, impacts.moments, m.particle_radius, w.start, w.x]
+        self._run(take_aim, len(impacts.corners), *near, impacts.shares, impacts.normal, impacts.keep)
+
+    def press(self, contacts: Any, going: Any, workspace: Any) -> None:
+        """Push apart what has met; nothing where `going` is zero."""
+        m, w, impacts = self.model, workspace, contacts.impacts
+        planes = [impacts.shares, impacts.normal, impacts.keep, contacts.friction]
+        own = [impacts.firsts, impacts.around, contacts.weights]
+        parts = [impacts.corners, contacts.push, contacts.crowd, w.inv_mass]
+        for _ in range(_SWEEPS):
+            near = [going, impacts.span, impacts.corners, *planes, w.x, contacts.push, contacts.weights]
+            self._run(measure_impacts, len(impacts.corners), *near)
+            self._run(sum_weights, m.particle_count, *own, contacts.crowd)
+            self._run(separate, m.particle_count, *own, *parts, w.x)
+
+    def _run(self, kernel: Any, dim: int, *args: Any) -> None:
+        launch(kernel, dim, args, device=self.model.device)
+
+
+@kernel
+def take_aim(
+    span: array(dtype=int32), corners: array(dtype=vec4i), moments: array(dtype=float64), radius: array(dtype=Any),
+    start: array(dtype=Any), x: array(dtype=Any), shares: array(dtype=Any), normal: array(dtype=Any),
+    keep: array(dtype=Any),
+):  # fmt: skip
+    n = tid()
+    if n >= span[0] and n < span[1]:
+        k, moment = corners[n], moments[n]
+        face = moment >= 0.0
+        if not face:
+            moment = moment + 2.0
+        p, way = places_of(k, start), ways_of(k, start, x)
+        b, up = impact_plane(face, moment, p, way)
+        apart = dot(up, b[0] * p[0] + b[1] * p[1] + b[2] * p[2] + b[3] * p[3])
+        touch = abs(b[0]) * float64(radius[k[0]]) + abs(b[1]) * float64(radius[k[1]])
+        touch = touch + abs(b[2]) * float64(radius[k[2]]) + abs(b[3]) * float64(radius[k[3]])
+        shares[n] = vector(keep.dtype(b[0]), keep.dtype(b[1]), keep.dtype(b[2]), keep.dtype(b[3]))
+        normal[n] = vector(keep.dtype(up[0]), keep.dtype(up[1]), keep.dtype(up[2]))
+        keep[n] = keep.dtype(min(touch, 0.5 * apart))
+
+
+@kernel
+def measure_impacts(
+    going: array(dtype=int32), span: array(dtype=int32), corners: array(dtype=vec4i), shares: array(dtype=Any),
+    normal: array(dtype=Any), keep: array(dtype=Any), mu: array(dtype=Any), x: array(dtype=Any),
+    push: array(dtype=Any), weights: array(dtype=Any),
+):  # fmt: skip
+    """How deep each impact is, and what friction takes back."""
+    n = tid()
+    if n < span[1]:
+        b, k, up = shares[n], corners[n], normal[n]
+        gap = b[0] * position(x[k[0]]) + b[1] * position(x[k[1]])
+        gap = gap + b[2] * position(x[k[2]]) + b[3] * position(x[k[3]])
+        above = dot(gap, up)
+        depth = keep[n] - above
+        total = gap * 0.0
+        if depth > 0.0 and going[0] != 0:
+            slid = gap - above * up
+            far = length(slid)
+            stay = 1.0 + 0.0 * far
+            if far > mu[0] * depth:
+                stay = mu[0] * depth / far
+            total = depth * up - stay * slid
+        else:
+            b = b * 0.0
+        push[n] = total
+        weights[n] = b
