@@ -184,7 +184,7 @@ class SolverXPBD(Fixed):
         for constraint in self.constraints.values():
             constraint.prepare(control, self.model.dtype(h))
         for k in range(self._count):
-            self._blow(control, state_in, k)
+            self._blow(control, state_in, k, h)
             self._predict(control, h, (k + 1) * h)
             for touching in contacts:
                 touching.begin_substep(self.workspace.start, self.workspace.v, h)
@@ -200,11 +200,11 @@ class SolverXPBD(Fixed):
             self._update_velocity(control, contacts, h)
         self._store(state_out)
 
-    def _blow(self, control: Control, state: State, substep: int) -> None:
+    def _blow(self, control: Control, state: State, substep: int, h: float) -> None:
         """Forces from outside: those of the state, and the wind's."""
         w = self.workspace
         if self.aerodynamics.acts:
-            self.aerodynamics.blow(control, state.particle_f, w.x, w.v, w.force)
+            self.aerodynamics.blow(control, state.particle_f, w, self.model.dtype(h))
         elif substep == 0:
             copy(w.force, state.particle_f)
 
@@ -214,7 +214,9 @@ class SolverXPBD(Fixed):
         arrays = [control.gravity, w.force, self.damping, real(h), w.v, w.x, w.start]
         self._run(predict, self.model.particle_count, *arrays)
         if self.model.shape_count:
-            w.hit.zero_()
+            w.met.zero_()
+            if self.contact.rechecked:
+                w.bounced.zero_()
             poses = [control.shape_transform, control.shape_velocity, real(t), w.pose]
             self._run(place_shapes, self.model.shape_count, *poses)
         if "attachments" in self.constraints:
@@ -228,6 +230,7 @@ class SolverXPBD(Fixed):
             else:
                 self.self_contact.resolve(touching, control.gravity, w, self.model.dtype(h))
         self.contact.resolve(control, w, self.model.dtype(h))
+        self.contact.recheck(control, w, self.model.dtype(h))
 
     def _update_velocity(self, control: Control, contacts: Any, h: float) -> None:
         w, h = self.workspace, self.model.dtype(h)
@@ -296,7 +299,8 @@ class SolverXPBD(Fixed):
     @property
     def scratch(self) -> list[Any]:
         """Arrays that every step fills before it reads them, for `wp.checkpoint(..., scratch=solver.scratch)`."""
-        return [*self.workspace.arrays, *(a for c in self.constraints.values() for a in c.scratch)]
+        own = [*self.workspace.arrays, *self.aerodynamics.scratch]
+        return [*own, *(a for c in self.constraints.values() for a in c.scratch)]
 
     def statistics(self, state: State) -> XPBDStatistics:
         """What is asked of a state, computed when it is read."""
