@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.language import (
-    Array, Float, Vec, array, array2d, dot, func, int32, kernel, launch, length, max, min, normalize, sqrt, struct,
+    Float, Vec, array, array2d, dot, func, int32, kernel, launch, length, max, min, normalize, sqrt, struct,
     tid,
 )  # fmt: skip
 from ...core.runtime.arrays.fixed import Fixed
