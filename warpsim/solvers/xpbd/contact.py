@@ -38,6 +38,7 @@ from ...core.language import (
 from ...core.runtime.arrays.fixed import Fixed
 from ...core.lib.quaternions import quat_rotate
 from ...core.lib.transforms import transform_get_rotation
+from ..contact.contacts import note_filled
 from ..scene.shapes import DISTANCE, ShapeType, moved, surface_velocity, to_shape, to_world
 from .hits import bounce, met_count, rubbed, slot_of, velocity_before
 from .particle import placed, position
@@ -91,6 +92,14 @@ class ShapeContact(Fixed):
         alone = model.shape_count == 1 and model.shape_type[0] in _CONVEX
         self.rechecked = [] if alone else thin
         """Shapes that a particle may meet after a swept bounce off another one, or off another part of the same."""
+
+    def forget(self, workspace: Any) -> None:
+        """Begin a substep, in which nothing has met anything."""
+        w = workspace
+        w.met.zero_()
+        if self.rechecked:
+            w.bounced.zero_()
+        note_filled([w.hit, w.push, w.leg])  # read only where they were written since
 
     def resolve(self, control: Any, workspace: Any, h: Any) -> None:
         """Push particles out of the shapes, where they are at the end of the substep."""

@@ -214,9 +214,7 @@ class SolverXPBD(Fixed):
         arrays = [control.gravity, w.force, self.damping, real(h), w.v, w.x, w.start]
         self._run(predict, self.model.particle_count, *arrays)
         if self.model.shape_count:
-            w.met.zero_()
-            if self.contact.rechecked:
-                w.bounced.zero_()
+            self.contact.forget(w)
             poses = [control.shape_transform, control.shape_velocity, real(t), w.pose]
             self._run(place_shapes, self.model.shape_count, *poses)
         if "attachments" in self.constraints:
