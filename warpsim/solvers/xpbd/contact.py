@@ -20,7 +20,7 @@ impact. Gravity has acted since, for depth / speed: that is little, but how it d
 is not.
 What meets several obstacles in a substep meets one after the other, in the order of the model: each with the velocity
 that those before left it. A swept bounce leads away from the way that all obstacles have seen: the new way is swept
-again (`recheck`), and ends where it meets one.
+again (`recheck`), and ends where it meets one; so does the straight line from where the substep began, which is free.
 Everything else has no velocity along the normal afterwards: what pushes a particle out of an obstacle does not throw
 it. On a curved obstacle that is the normal half way between both ends of the substep. Along the normal of the end, the
 way along the surface goes into it, by half of what the centripetal force turns it in a substep.
@@ -29,6 +29,7 @@ way along the surface goes into it, by half of what the centripetal force turns 
 from __future__ import annotations
 
 import functools
+import itertools
 from typing import Any
 
 from ...core.language import (
@@ -52,6 +53,7 @@ _THIN = {
     ShapeType.HOLLOW_MESH, ShapeType.HEIGHTFIELD,
 }  # what has another side to come out of
 _CONVEX = {ShapeType.SPHERE, ShapeType.BOX, ShapeType.CAPSULE, ShapeType.CYLINDER}
+LEG, WHOLE = 0, 1  # lines that are swept again: since the last bounce, and of the whole substep
 _APART = 4.0 * _NEAR  # of the way after a bounce, until the same shape can be met again
 
 
@@ -112,9 +114,9 @@ class ShapeContact(Fixed):
     def recheck(self, control: Any, workspace: Any, h: Any) -> None:
         """End the ways of particles after swept bounces where they meet shapes."""
         m, moving = self.model, self._particles(workspace)
-        for s in self.rechecked:
+        for line, s in itertools.product((LEG, WHOLE), self.rechecked):
             surface = [m.shape_margin, m.shape_restitution, m.shape_scale, m.shape_heights[s]]
-            args = [self._obstacle(s, h), moving, workspace.pose, control.shape_velocity, *surface]
+            args = [line, self._obstacle(s, h), moving, workspace.pose, control.shape_velocity, *surface]
             launch(recheck_with(m.shape_type[s]), m.particle_count, args, device=m.device)
 
     def _obstacle(self, s: int, h: Any) -> Any:
@@ -126,11 +128,11 @@ class ShapeContact(Fixed):
             m.particle_radius, w.start, w.v, w.x, w.hit, w.push, w.met, w.leg, w.bounced
         )  # fmt: skip
 
-    def bounce(self, control: Any, workspace: Any, h: Any) -> None:
-        """Velocities of all particles, of which some met shapes."""
+    def bounce(self, control: Any, workspace: Any, shove: Any, h: Any) -> None:
+        """Velocities of all particles, of which some met shapes; shove: see `hits.bounce`."""
         m, w = self.model, workspace
         shapes = [w.pose, control.shape_velocity, m.shape_mu, m.shape_mu_static]
-        launch(bounce, m.particle_count, [w.x, w.start, w.hit, w.push, w.met, *shapes, h, w.v], device=m.device)
+        launch(bounce, m.particle_count, [w.x, w.start, w.hit, w.push, w.met, shove, *shapes, h, w.v], device=m.device)
 
 
 @kernel
@@ -160,6 +162,12 @@ def turned_normal(n: Vec[3, Float], before: Vec[3, Float], touched: Float) -> Ve
 def directed(normal: Vec[3, Float]) -> bool:
     """Whether a distance has a direction, see `shapes`."""
     return dot(normal, normal) > 0.0
+
+
+@func
+def enters(above: Float, normal: Vec[3, Float], way: Vec[3, Float]) -> bool:
+    """Whether a way that begins in contact, outside of the obstacle, leads into it."""
+    return above > -_CLOSE * length(way) and dot(normal, way) < 0.0
 
 
 def sweep_with(distance: Any, is_table: bool) -> Any:
@@ -221,7 +229,7 @@ def _collide_with(distance: Any, thin: bool, is_table: bool) -> Any:
             here = to_shape(pose[s], p)
             deep = shape.deepest
             if thin:
-                fast = h * length(moving.v[i] - surface_velocity(pose[s], twist[s], p))
+                fast = length(p - moving.start[i] - h * surface_velocity(pose[s], twist[s], p))
                 deep = max(deep, fast)
             gap, inward = distance(here, scale[s], shape.source, heights, keep + deep)
             depth = keep - gap
@@ -230,9 +238,10 @@ def _collide_with(distance: Any, thin: bool, is_table: bool) -> Any:
                 if fast > keep and (is_table or -depth < fast):
                     once = to_shape(moved(pose[s], twist[s], -h), moving.start[i])
                     t = sweep(once, here, keep, scale[s], shape.source, heights)
-                    if t > 0.0 and t < 1.0:
-                        touch = once + t * (here - once)
-                        above, inward = distance(touch, scale[s], shape.source, heights, 2.0 * keep + fast)
+                    touch = once + t * (here - once)
+                    above, begun = distance(touch, scale[s], shape.source, heights, 2.0 * keep + fast)
+                    if t < 1.0 and (t > 0.0 or enters(above, begun, here - once)):
+                        inward = begun
                         depth, left = keep - above - dot(here - touch, inward), 1.0 - t
                         at = to_world(moved(pose[s], twist[s], -left * h), touch)
                         moving.leg[i] = vector(at[0], at[1], at[2], left)
@@ -284,8 +293,8 @@ def _recheck_with(distance: Any, is_table: bool) -> Any:
 
     @kernel
     def recheck(
-        shape: Any, moving: Any, pose: array(dtype=Any), twist: array(dtype=Any), margin: array(dtype=Any),
-        restitution: array(dtype=Any), scale: array(dtype=Any), heights: array2d(dtype=Any),
+        line: int32, shape: Any, moving: Any, pose: array(dtype=Any), twist: array(dtype=Any),
+        margin: array(dtype=Any), restitution: array(dtype=Any), scale: array(dtype=Any), heights: array2d(dtype=Any),
     ):  # fmt: skip
         """End the way after a swept bounce where it meets a shape.
 
@@ -294,27 +303,29 @@ def _recheck_with(distance: Any, is_table: bool) -> Any:
         """
         i, s, h = tid(), shape.s, shape.h
         if moving.bounced[i] != 0:
-            p, keep, left = position(moving.x[i]), moving.radius[i] + margin[s], moving.leg[i][3]
+            p, keep = position(moving.x[i]), moving.radius[i] + margin[s]
             here = to_shape(pose[s], p)
-            once = to_shape(moved(pose[s], twist[s], -left * h), position(moving.leg[i]))
-            if abs(moving.bounced[i]) == s + 1:
-                once = once + _APART * (here - once)
+            once = to_shape(moved(pose[s], twist[s], -h), moving.start[i])
+            if line == LEG:
+                once = to_shape(moved(pose[s], twist[s], -moving.leg[i][3] * h), position(moving.leg[i]))
+                if abs(moving.bounced[i]) == s + 1:
+                    once = once + _APART * (here - once)
             t = sweep(once, here, keep, scale[s], shape.source, heights)
-            if t > 0.0 and t < 1.0:
+            if t < 1.0:
                 touch = once + t * (here - once)
-                _, inward = distance(touch, scale[s], shape.source, heights, 2.0 * keep + length(here - once))
-                if directed(inward):
+                above, inward = distance(touch, scale[s], shape.source, heights, 2.0 * keep + length(here - once))
+                if directed(inward) and (t > 0.0 or enters(above, inward, here - once)):
                     rotation = transform_get_rotation(pose[s])
                     n, back = quat_rotate(rotation, inward), quat_rotate(rotation, touch - here)
                     slot = min(met_count(moving.met, i), moving.met.shape[1] - 1)
-                    moves = vector(back[0], back[1], back[2], left * 0.0)
+                    moves = vector(back[0], back[1], back[2], keep * 0.0)
                     if moving.bounced[i] < 0:
                         slot = met_count(moving.met, i) - 1
                         moves = moves + moving.push[i, slot]
                     u = surface_velocity(pose[s], twist[s], p)
                     arrival = dot(velocity_before(moving.v[i], moving.hit, i, slot) - u, n)
                     moving.x[i] = placed(moving.x[i], p + back)
-                    moving.hit[i, slot] = vector(n[0], n[1], n[2], max(-restitution[s] * arrival, h * 0.0) + dot(u, n))
+                    moving.hit[i, slot] = vector(n[0], n[1], n[2], max(-restitution[s] * arrival, arrival) + dot(u, n))
                     moving.push[i, slot] = moves
                     moving.met[i, slot] = s + 1
                     moving.bounced[i] = -abs(moving.bounced[i])

@@ -53,18 +53,21 @@ def velocity_before(v: Vec[3, Float], hit: Array[Vec[4, Float], 2], i: int32, sl
 @kernel
 def bounce(
     x: array(dtype=Any), start: array(dtype=Any), hit: array2d(dtype=Any), push: array2d(dtype=Any),
-    met: array2d(dtype=int32), pose: array(dtype=Any), twist: array(dtype=Any), mu: array(dtype=Any),
-    mu_static: array(dtype=Any), h: Any, v: array(dtype=Any),
+    met: array2d(dtype=int32), shove: array(dtype=Any), pose: array(dtype=Any), twist: array(dtype=Any),
+    mu: array(dtype=Any), mu_static: array(dtype=Any), h: Any, v: array(dtype=Any),
 ):  # fmt: skip
     """Velocities, as `update_velocity` has them; of what met obstacles, components along normals are replaced, and what
     that adds is an impulse with friction.
 
     met: the shapes that a particle met, their numbers + 1; 0 where there are no more. hit: their normals, and the
     velocities along them afterwards [m/s]. push: how they moved it to where it may be, and the part of that along the
-    normal with which friction has been counted [m].
+    normal with which friction has been counted [m]. shove: how far impacts with particles did, which is no velocity
+    [m]; empty where these do not bounce.
     """
     i = tid()
     u = corrected(v[i], start[i], x[i], h)
+    if shove.shape[0] > 0:
+        u = u - shove[i] / h
     count = met_count(met, i)
     for k in range(count):
         u = u - position(push[i, k]) / h
@@ -78,6 +81,20 @@ def bounce(
             slip = u - surface_velocity(pose[s], twist[s], position(x[i]))
             u = u - rubbed(slip - dot(slip, n) * n, mu[s] * rest, mu_static[s] * rest)
     v[i] = u
+
+
+@kernel
+def carry_on(v: array(dtype=Any), hit: array2d(dtype=Any), met: array2d(dtype=int32), onward: array(dtype=Any)):
+    """Velocities of the free motion, as shapes have turned them."""
+    i = tid()
+    onward[i] = velocity_before(v[i], hit, i, met_count(met, i))
+
+
+@kernel
+def retract(shove: array(dtype=Any), h: Any, v: array(dtype=Any)):
+    """Velocities without what impacts with particles moved, where there are no shapes."""
+    i = tid()
+    v[i] = v[i] - shove[i] / h
 
 
 @func

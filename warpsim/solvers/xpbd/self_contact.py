@@ -5,8 +5,11 @@ that no two threads write to one particle and the result does not depend on thei
 divided by the contacts of the particle that has more of them: the same for both, so that momentum is kept, and no
 particle moves farther than the mean of its contacts asks for (each particle's own mean, M. Macklin et al. 2014, section
 4.2, makes momentum where one has more contacts than the other). Friction takes back tangential motion, and restitution
-counts the moment of impact, as in `contact`; velocities after impacts of one with several are found in a few rounds.
-Particles at the very same place leave each other along x, by their numbers.
+counts the moment of impact, as in `contact`. Particles at the very same place leave each other along x, by their numbers.
+
+Contacts with restitution (`Contacts.bounces`) set velocities of impacts by themselves, after those with shapes: what
+pushed particles apart for an impact is no velocity, and the impulse has all of the friction. Velocities after impacts
+of one particle with several are found in a few rounds.
 """
 
 from __future__ import annotations
@@ -46,13 +49,19 @@ class SelfContact(Fixed):
     def __init__(self, model: Any):
         self.model = model
 
+    def forget(self, contacts: Any, workspace: Any) -> None:
+        """Begin a substep, in which nothing has met anything."""
+        if contacts.bounces:
+            workspace.shove.zero_()
+
     def resolve(self, contacts: Any, gravity: Any, workspace: Any, h: Any) -> None:
         """Push apart what overlaps."""
         m, w = self.model, workspace
         near, surface = Near(contacts.neighbors, contacts.counts, w.touching), [contacts.friction, contacts.restitution]
         moving = [gravity, h, m.particle_radius, w.start, w.v, w.x]
         launch(count_overlaps, m.particle_count, [near, *moving], device=m.device)
-        launch(separate, m.particle_count, [near, *surface, *moving, w.apart], device=m.device)
+        args = [near, int(contacts.bounces), *surface, *moving, w.apart, w.shove]
+        launch(separate, m.particle_count, args, device=m.device)
         copy(w.x, w.apart)
 
     def bounce(self, contacts: Any, gravity: Any, workspace: Any, h: Any) -> None:
@@ -62,7 +71,7 @@ class SelfContact(Fixed):
         free = [gravity, h, m.particle_radius, w.inv_mass, w.start, w.arrival]
         launch(count_impacts, m.particle_count, [near, *free], device=m.device)
         for _ in range(_ROUNDS):
-            launch(rebound, m.particle_count, [near, *surface, *free, w.v, w.rebound], device=m.device)
+            launch(rebound, m.particle_count, [near, *surface, *free, w.onward, w.v, w.rebound], device=m.device)
             copy(w.v, w.rebound)
 
 
@@ -136,14 +145,17 @@ def count_overlaps(
 
 @kernel
 def separate(
-    near: Near, mu: array(dtype=Any), restitution: array(dtype=Any), gravity: array(dtype=Any), h: Any,
+    near: Near, bounces: int32, mu: array(dtype=Any), restitution: array(dtype=Any), gravity: array(dtype=Any), h: Any,
     radius: array(dtype=Any), start: array(dtype=Any), v: array(dtype=Any), x: array(dtype=Any),
-    apart: array(dtype=Any),
+    apart: array(dtype=Any), shove: array(dtype=Any),
 ):  # fmt: skip
-    """Particles out of each other, and what they slid on each other taken back."""
+    """Particles out of each other, and what they slid on each other taken back.
+
+    shove: how far impacts have pushed particles apart in this substep [m].
+    """
     i = tid()
     a, slow = x[i], 2.0 * h * length(gravity[0])
-    total = position(a) * 0.0
+    total, away = position(a) * 0.0, position(a) * 0.0
     if near.touching[i] > 0:
         for n in range(near_count(near, i)):
             j = near.neighbors[i, n]
@@ -153,12 +165,16 @@ def separate(
                 before, offset = start[i] - start[j], position(a) - position(b)
                 depth, normal, touched, speed = meeting(before, offset, v[i] - v[j], keep, slow, i, j)
                 if depth > 0.0:
-                    if speed < 0.0:
-                        depth = (1.0 + restitution[0]) * depth
-                    way = offset - before
-                    slid = rubbed(touched * (way - dot(way, normal) * normal), mu[0] * depth, mu[0] * depth)
-                    total = total + (share(near, i, j, w) / w) * (depth * normal - slid)
-        a = pushed(a, total)
+                    part = share(near, i, j, w) / w
+                    if speed < 0.0 and bounces != 0:
+                        away = away + part * (1.0 + restitution[0]) * depth * normal
+                    else:
+                        way = offset - before
+                        slid = rubbed(touched * (way - dot(way, normal) * normal), mu[0] * depth, mu[0] * depth)
+                        total = total + part * (depth * normal - slid)
+        if bounces != 0:
+            shove[i] = shove[i] + a[3] * away
+        a = pushed(a, total + away)
     apart[i] = a
 
 
@@ -184,10 +200,13 @@ def count_impacts(
 def rebound(
     near: Near, mu: array(dtype=Any), restitution: array(dtype=Any), gravity: array(dtype=Any), h: Any,
     radius: array(dtype=Any), inv_mass: array(dtype=Any), start: array(dtype=Any), arrival: array(dtype=Any),
-    v: array(dtype=Any), after: array(dtype=Any),
+    onward: array(dtype=Any), v: array(dtype=Any), after: array(dtype=Any),
 ):  # fmt: skip
     """Velocities of particles whose free motion led into each other: along the normal -e times that of the arrival,
-    with the friction of that impulse."""
+    with the friction of that impulse.
+
+    onward: velocities of the arrival as shapes have turned them, see `hits.carry_on`.
+    """
     i = tid()
     u, slow = v[i], 2.0 * h * length(gravity[0])
     total = u * 0.0
@@ -198,10 +217,11 @@ def rebound(
             if w > 0.0:
                 before, coming = start[i] - start[j], arrival[i] - arrival[j]
                 _, normal, _, speed = meeting(before, before + h * coming, coming, radius[i] + radius[j], slow, i, j)
-                if speed < 0.0:
+                onto = dot(onward[i] - onward[j], normal)
+                if speed < 0.0 and onto < 0.0:
                     slip = u - v[j]
                     away = dot(slip, normal)
-                    gain = -restitution[0] * speed - away
+                    gain = -restitution[0] * onto - away
                     hold = mu[0] * max(gain, h * 0.0)
                     change = gain * normal - rubbed(slip - away * normal, hold, hold)
                     total = total + (share(near, i, j, w) * inv_mass[i] / w) * change

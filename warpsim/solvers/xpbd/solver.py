@@ -33,6 +33,7 @@ from .attachment import Attachments
 from .bending import DIHEDRAL, ISOMETRIC, Bending
 from .contact import ShapeContact, place_shapes
 from .distance import Springs
+from .hits import carry_on, retract
 from .membrane import Membranes, stretched
 from .particle import pack, predict, unpack, update_velocity
 from .pressure import Pressures
@@ -188,6 +189,8 @@ class SolverXPBD(Fixed):
             self._predict(control, h, (k + 1) * h)
             for touching in contacts:
                 touching.begin_substep(self.workspace.start, self.workspace.v, h)
+                if isinstance(touching, Contacts):
+                    self.self_contact.forget(touching, self.workspace)
             self._require_finite(f"the prediction of substep {k}")
             for constraint in self.constraints.values():
                 constraint.reset(self.workspace.x)
@@ -235,10 +238,15 @@ class SolverXPBD(Fixed):
         bouncing = [touching for touching in contacts if isinstance(touching, Contacts) and touching.bounces]
         if bouncing:
             copy(w.arrival, w.v)
+            copy(w.onward, w.v)
         if self.model.shape_count:
-            self.contact.bounce(control, w, h)
+            if bouncing:
+                self._run(carry_on, self.model.particle_count, w.arrival, w.hit, w.met, w.onward)
+            self.contact.bounce(control, w, w.shove if bouncing else w.still, h)
         else:
             self._run(update_velocity, self.model.particle_count, w.x, w.start, h, w.v)
+            if bouncing:
+                self._run(retract, self.model.particle_count, w.shove, h, w.v)
         for touching in bouncing:
             self.self_contact.bounce(touching, control.gravity, w, h)
         for name in self._damped:

@@ -14,7 +14,8 @@ class Workspace(Fixed):
 
     x: packed particles, vec4 [m], [1/kg]. v: velocities [m/s]. inv_mass: [1/kg], 0 for what is held. start: where the
     substep began [m]. force: [N]. apart: x after contact between particles. touching: how many others a particle
-    overlaps with, or has impacts with. arrival, rebound: velocities before and after those impacts [m/s].
+    overlaps with, or has impacts with. arrival, onward, rebound: velocities before impacts, after those with
+    shapes, and after all [m/s]. shove: see `self_contact.separate`.
     pose: of shapes now. hit, push, met: shapes that particles met, see `hits.bounce`. leg, bounced: ways of particles
     after swept bounces, see `contact.recheck_with`.
     """
@@ -26,7 +27,8 @@ class Workspace(Fixed):
         self.x = zeros(n, model.vec4, **options)
         self.inv_mass = zeros(n, model.dtype, **options)
         self.v, self.start, self.force = (zeros(n, model.vec3, **options) for _ in range(3))
-        self.arrival, self.rebound = (zeros(n, model.vec3, **options) for _ in range(2))
+        self.arrival, self.onward, self.rebound, self.shove = (zeros(n, model.vec3, **options) for _ in range(4))
+        self.still = zeros(0, model.vec3, **options)
         self.touching = zeros(n, int32, model.device)
         self.pose = zeros(model.shape_count, model.transform, **options)
         self.apart = zeros(n, model.vec4, **options)
