@@ -51,12 +51,12 @@ class Model(Fixed):
         tet_lambda: Lame's parameters [Pa]. tet_damping [s].
     attachment_particle, attachment_shape: int32 (attachments,); shape -1 is the world. attachment_target [m],
         attachment_compliance [m/N], attachment_damping [N s/m].
-    pressure_faces: lists of triangles (n, 3), on the host. pressure_target [m^3], pressure_compliance [m^3/Pa]:
+    pressure_faces: tuple of triangles (n, 3), on the host. pressure_target [m^3], pressure_compliance [m^3/Pa]:
         (pressures,).
     tether_indices: vec2i (tethers,): a particle and what it hangs on. tether_length [m].
-    shape_type: list of `ShapeType`, on the host. shape_transform, shape_scale, shape_margin [m], shape_mu,
+    shape_type: tuple of `ShapeType`, on the host. shape_transform, shape_scale, shape_margin [m], shape_mu,
         shape_mu_static, shape_restitution [-], shape_source: ids of meshes and volumes: (shapes,).
-    shape_object: list of those meshes and volumes, and of tables of heights; None for other shapes.
+    shape_object: tuple of those meshes and volumes, and of tables of heights; None for other shapes.
     gravity: one vec3 [m/s^2].
     """
 
@@ -168,7 +168,7 @@ class Model(Fixed):
         for name in ("compliance", "damping"):
             setattr(self, f"attachment_{name}", self._floats(table[name]))
 
-        self.pressure_count, self.pressure_faces = builder.pressures.count, list(builder.pressure_faces)
+        self.pressure_count, self.pressure_faces = builder.pressures.count, tuple(builder.pressure_faces)
         self.pressure_target = self._floats(builder.pressures["target"])
         self.pressure_compliance = self._floats(builder.pressures["compliance"])
         self.tether_count = builder.tethers.count
@@ -178,14 +178,14 @@ class Model(Fixed):
     def _add_shapes(self, builder: ModelBuilder) -> None:
         table = builder.shapes
         self.shape_count = table.count
-        self.shape_type = [ShapeType(t) for t in table["type"].tolist()]
+        self.shape_type = tuple(ShapeType(t) for t in table["type"].tolist())
         self.shape_transform = self._floats(table["transform"], self.transform)
         self.shape_scale = self._floats(table["scale"], self.vec3)
         for name in ("mu", "mu_static", "restitution", "margin"):
             setattr(self, f"shape_{name}", self._floats(table[name]))
-        self.shape_object = [builder.sources[k] if k >= 0 else None for k in table["source"].tolist()]
-        self.shape_source = [self._source_id(k) for k in range(table.count)]
-        self.shape_heights = [self._height_table(k) for k in range(table.count)]
+        self.shape_object = tuple(builder.sources[k] if k >= 0 else None for k in table["source"].tolist())
+        self.shape_source = tuple(self._source_id(k) for k in range(table.count))
+        self.shape_heights = tuple(self._height_table(k) for k in range(table.count))
 
     def _source_id(self, shape: int) -> int:
         """The id of a shape's mesh or volume; 0 of others."""

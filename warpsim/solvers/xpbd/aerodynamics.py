@@ -7,6 +7,11 @@ With u the velocity of the air relative to the triangle, n its normal, A its are
 Drag acts along the flow and grows with the area that faces it; lift acts across the flow, on the side that the
 triangle turns to it. A third of both goes to each corner. D. House and D. Breen (eds.) 2000, "Cloth Modeling and
 Animation", chapter 5, use the same two terms.
+
+The force grows with the square of the speed: over a substep h an explicit step of it overshoots where h times its
+derivative K by the velocity exceeds the mass, as of light cloth in strong wind. Such particles weigh h K in that
+substep, for gravity, constraints and wind alike: a linearly implicit step, (m + (h K - m)) dv = h F, which leaves every
+steady state as it is, and cannot pass the velocity of the air.
 """
 
 from __future__ import annotations
@@ -15,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.language import abs, array, cross, dot, int32, kernel, launch, length, tid, vec3i
+from ...core.language import abs, array, cross, dot, int32, kernel, launch, length, tid, vec3i, zeros
 from ...core.runtime.arrays.fixed import Fixed
 from .particle import position
 
@@ -36,23 +41,34 @@ class Aerodynamics(Fixed):
             firsts = np.concatenate([[0], np.cumsum(np.bincount(corners, minlength=model.particle_count))])
             around = np.argsort(corners, kind="stable") // 3
             self.firsts, self.around = (array(a, dtype=int32, device=model.device) for a in (firsts, around))
+            self.rate = zeros(model.particle_count, model.dtype, model.device, requires_grad=True)
 
-    def blow(self, control: Any, applied: Any, x: Any, v: Any, force: Any) -> None:
-        """Forces [N] of this moment: those that are given, and the wind's."""
-        m = self.model
+    @property
+    def scratch(self) -> list[Any]:
+        """What every substep fills before it reads it, for `wp.checkpoint`."""
+        return [self.rate] if self.acts else []
+
+    def blow(self, control: Any, applied: Any, workspace: Any, h: Any) -> None:
+        """Forces [N] of this moment: those that are given, and the wind's; and what particles weigh in it."""
+        m, w = self.model, workspace
         args = [self.firsts, self.around, m.tri_indices, m.tri_drag, m.tri_lift, control.wind, self.density]
-        launch(press, m.particle_count, [*args, applied, x, v, force], device=m.device)
+        launch(press, m.particle_count, [*args, applied, w.x, w.v, w.force, self.rate], device=m.device)
+        launch(weigh, m.particle_count, [w.inv_mass, self.rate, h, w.x], device=m.device)
 
 
 @kernel
 def press(
     firsts: array(dtype=int32), around: array(dtype=int32), triangles: array(dtype=vec3i), drag: array(dtype=Any),
     lift: array(dtype=Any), wind: array(dtype=Any), density: Any, applied: array(dtype=Any), x: array(dtype=Any),
-    v: array(dtype=Any), force: array(dtype=Any),
+    v: array(dtype=Any), force: array(dtype=Any), rate: array(dtype=Any),
 ):  # fmt: skip
-    """Each particle sums up its thirds of the forces on the triangles around it: no two threads write to one."""
+    """Each particle sums up its thirds of the forces on the triangles around it: no two threads write to one.
+
+    rate: a bound of the derivative of the force by the velocity, if all corners move alike [kg/s].
+    """
     p = tid()
     total = applied[p]
+    steepness = density * 0.0
     for n in range(firsts[p], firsts[p + 1]):
         t = around[n]
         i, j, k = triangles[t][0], triangles[t][1], triangles[t][2]
@@ -67,4 +83,19 @@ def press(
             along = drag[t] * abs(through) * u
             across = lift[t] * through * speed * (normal - (through / (speed * speed)) * u)
             total = total + (density * size / 6.0) * (along + across)
+            slope = drag[t] * (abs(through) + speed) + 2.0 * lift[t] * speed
+            steepness = steepness + (density * size / 6.0) * slope
     force[p] = total
+    rate[p] = steepness
+
+
+@kernel
+def weigh(inv_mass: array(dtype=Any), rate: array(dtype=Any), h: Any, x: array(dtype=Any)):
+    """Inverse masses of a substep: at most 1 / (h times the rate)."""
+    i = tid()
+    w = inv_mass[i]
+    if w * h * rate[i] > 1.0:
+        w = 1.0 / (h * rate[i])
+    a = x[i]
+    a[3] = w
+    x[i] = a

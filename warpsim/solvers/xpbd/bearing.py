@@ -131,7 +131,7 @@ def soften(
 def weigh(rows: array(dtype=int32), firsts: array(dtype=int32), mass: array(dtype=Any), sums: array(dtype=Any)):
     """Mass of a part [kg], without what is held."""
     part = tid()
-    total = 0.0 * sums[part]
+    total = type(sums[part])()
     for k in range(firsts[part], firsts[part + 1]):
         if inverse_mass(mass[rows[k]]) > 0.0:
             total = total + mass[rows[k]]
@@ -199,7 +199,7 @@ def measure(
 def choose(around: array(dtype=int32), strains: array(dtype=Any), answer: array(dtype=Any), ways: array(dtype=Any)):
     """The direction q, and -C along it."""
     n = tid()
-    total = axis(0.0 * answer[n], 0)
+    total = type(strains[0])()
     for k in range(around[n], around[n + 1]):
         total = total + strains[k]
     q = -(answer[n] @ total)
@@ -245,7 +245,7 @@ def move(
 ):  # fmt: skip
     """grad C . W grad C of a part."""
     part = tid()
-    total = 0.0 * sums[part]
+    total = type(sums[part])()
     for k in range(firsts[part], firsts[part + 1]):
         i = rows[k]
         total = total + x[i][3] * dot(impulses[i], impulses[i])

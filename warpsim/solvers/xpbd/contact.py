@@ -18,6 +18,9 @@ far as it would have gone since the impact, e depth, so that the moment of impac
 gradients (Y. Hu et al. 2020, section 4); the velocity update then sets the normal velocity to -e times that of the
 impact. Gravity has acted since, for depth / speed: that is little, but how it depends on where the particle came from
 is not.
+What meets several obstacles in a substep meets one after the other, in the order of the model: each with the velocity
+that those before left it. A swept bounce leads away from the way that all obstacles have seen: the new way is swept
+again (`recheck`), and ends where it meets one; so does the straight line from where the substep began, which is free.
 Everything else has no velocity along the normal afterwards: what pushes a particle out of an obstacle does not throw
 it. On a curved obstacle that is the normal half way between both ends of the substep. Along the normal of the end, the
 way along the surface goes into it, by half of what the centripetal force turns it in a substep.
@@ -26,24 +29,32 @@ way along the surface goes into it, by half of what the centripetal force turns 
 from __future__ import annotations
 
 import functools
+import itertools
 from typing import Any
 
 from ...core.language import (
-    Array, Float, Vec, abs, array, clamp, dot, func, generic_struct, int32, kernel, launch, length, max, min, tid,
-    uint64, vector,
+    Array, Float, Transform, Vec, abs, array, array2d, clamp, dot, func, generic_struct, int32, kernel, launch,
+    length, max, min, tid, uint64, vector,
 )  # fmt: skip
 from ...core.runtime.arrays.fixed import Fixed
 from ...core.lib.quaternions import quat_rotate
 from ...core.lib.transforms import transform_get_rotation
-from ..scene.shapes import DISTANCE, ShapeType, moved, surface_velocity, to_shape
-from .particle import corrected, placed, position
+from ..contact.contacts import note_filled
+from ..scene.shapes import DISTANCE, ShapeType, moved, surface_velocity, to_shape, to_world
+from .hits import bounce, met_count, note_hit, rubbed, slot_of, velocity_before
+from .particle import placed, position
 
 _SHARP = 0.25  # squared change of a unit normal in a substep beyond which it is an edge
 _ADVANCES = 32  # of a sweep
+_PACES = 1024.0  # of half a cell, which a sweep over a table of heights may have beside
 _NEAR, _CLOSE = 1.0e-2, 1.0e-5  # relative to its way: where Newton's method begins, and where it ends
 _THIN = {
     ShapeType.SPHERE, ShapeType.BOX, ShapeType.CAPSULE, ShapeType.CYLINDER, ShapeType.MESH, ShapeType.SDF,
+    ShapeType.HOLLOW_MESH, ShapeType.HEIGHTFIELD,
 }  # what has another side to come out of
+_CONVEX = {ShapeType.SPHERE, ShapeType.BOX, ShapeType.CAPSULE, ShapeType.CYLINDER}
+LEG, WHOLE = 0, 1  # lines that are swept again: since the last bounce, and of the whole substep
+_APART = 4.0 * _NEAR  # of the way after a bounce, until the same shape can be met again
 
 
 @generic_struct
@@ -64,8 +75,11 @@ class Colliding:
     start: Array[Vec[3, Float]]
     v: Array[Vec[3, Float]]
     x: Array[Vec[4, Float]]
-    hit: Array[Vec[4, Float]]
-    met: array(dtype=int32)
+    hit: Array[Vec[4, Float], 2]
+    push: Array[Vec[4, Float], 2]
+    met: array2d(dtype=int32)
+    leg: Array[Vec[4, Float]]
+    bounced: array(dtype=int32)
 
 
 class ShapeContact(Fixed):
@@ -76,22 +90,49 @@ class ShapeContact(Fixed):
 
     def __init__(self, model: Any, depth: float):
         self.model, self.depth = model, model.dtype(depth)
+        thin = [s for s, kind in enumerate(model.shape_type) if kind in _THIN]
+        alone = model.shape_count == 1 and model.shape_type[0] in _CONVEX
+        self.rechecked = [] if alone else thin
+        """Shapes that a particle may meet after a swept bounce off another one, or off another part of the same."""
+
+    def forget(self, workspace: Any) -> None:
+        """Begin a substep, in which nothing has met anything."""
+        w = workspace
+        w.met.zero_()
+        if self.rechecked:
+            w.bounced.zero_()
+        note_filled([w.hit, w.push, w.leg])  # read only where they were written since
 
     def resolve(self, control: Any, workspace: Any, h: Any) -> None:
         """Push particles out of the shapes, where they are at the end of the substep."""
-        m, w = self.model, workspace
+        m, moving = self.model, self._particles(workspace)
         surface = [m.shape_margin, m.shape_mu, m.shape_mu_static, m.shape_restitution, m.shape_scale]
-        particles = Colliding[m.dtype](m.particle_radius, w.start, w.v, w.x, w.hit, w.met)
         for s, kind in enumerate(m.shape_type):
-            obstacle = Obstacle[m.dtype](s, m.shape_source[s], self.depth, h)
-            args = [w.pose, control.shape_velocity, *surface, m.shape_heights[s], control.gravity]
-            launch(collide_with(kind), m.particle_count, [obstacle, particles, *args], device=m.device)
+            args = [workspace.pose, control.shape_velocity, *surface, m.shape_heights[s], control.gravity]
+            launch(collide_with(kind), m.particle_count, [self._obstacle(s, h), moving, *args], device=m.device)
 
-    def bounce(self, control: Any, workspace: Any, h: Any) -> None:
-        """Velocities of all particles, of which some met shapes."""
+    def recheck(self, control: Any, workspace: Any, h: Any) -> None:
+        """End the ways of particles after swept bounces where they meet shapes."""
+        m, moving = self.model, self._particles(workspace)
+        for line, s in itertools.product((LEG, WHOLE), self.rechecked):
+            surface = [m.shape_margin, m.shape_restitution, m.shape_scale, m.shape_heights[s]]
+            args = [line, self._obstacle(s, h), moving, workspace.pose, control.shape_velocity, *surface]
+            launch(recheck_with(m.shape_type[s]), m.particle_count, args, device=m.device)
+
+    def _obstacle(self, s: int, h: Any) -> Any:
+        return Obstacle[self.model.dtype](s, self.model.shape_source[s], self.depth, h)
+
+    def _particles(self, w: Any) -> Any:
+        m = self.model
+        return Colliding[m.dtype](
+            m.particle_radius, w.start, w.v, w.x, w.hit, w.push, w.met, w.leg, w.bounced
+        )  # fmt: skip
+
+    def bounce(self, control: Any, workspace: Any, shove: Any, h: Any) -> None:
+        """Velocities of all particles, of which some met shapes; shove: see `hits.bounce`."""
         m, w = self.model, workspace
         shapes = [w.pose, control.shape_velocity, m.shape_mu, m.shape_mu_static]
-        launch(bounce, m.particle_count, [w.x, w.start, w.hit, w.met, *shapes, h, w.v], device=m.device)
+        launch(bounce, m.particle_count, [w.x, w.start, w.hit, w.push, w.met, shove, *shapes, h, w.v], device=m.device)
 
 
 @kernel
@@ -123,7 +164,13 @@ def directed(normal: Vec[3, Float]) -> bool:
     return dot(normal, normal) > 0.0
 
 
-def sweep_with(distance: Any) -> Any:
+@func
+def enters(above: Float, normal: Vec[3, Float], way: Vec[3, Float]) -> bool:
+    """Whether a way that begins in contact, outside of the obstacle, leads into it."""
+    return above > -_CLOSE * length(way) and dot(normal, way) < 0.0
+
+
+def sweep_with(distance: Any, is_table: bool) -> Any:
     """When a particle on a straight line reaches an obstacle, by conservative advancement and Newton's method."""
 
     @func
@@ -134,8 +181,11 @@ def sweep_with(distance: Any) -> Any:
         0 if it begins below."""
         way = b - a
         far = length(way)
-        t, gap = far * 0.0, far
+        t, gap, pace = far * 0.0, far, far
         steps = int32(_ADVANCES)
+        if is_table:  # whose distances are those from the slope below
+            pace = min(scale[0] / far.dtype(heights.shape[0] - 1), scale[1] / far.dtype(heights.shape[1] - 1))
+            steps += int32(min(far / pace, far.dtype(_PACES)))
         while steps > 0:
             above, normal = distance(a + t * way, scale, source, heights, keep + far)
             gap = above - keep
@@ -147,7 +197,7 @@ def sweep_with(distance: Any) -> Any:
                 t = t + gap / closing
                 steps -= 1
             else:
-                t = t + max(gap, _NEAR * far) / far
+                t = t + min(max(gap, _NEAR * far), pace) / far
                 steps -= 1
             if abs(gap) < _CLOSE * far or t <= 0.0 or not t < 1.0:
                 steps = int32(0)
@@ -156,42 +206,60 @@ def sweep_with(distance: Any) -> Any:
     return sweep
 
 
+def detect_with(distance: Any, thin: bool, is_table: bool) -> Any:
+    """How deep a particle is in a shape at the end of the substep, or how far it has passed through it."""
+    sweep = sweep_with(distance, is_table)
+
+    @func
+    def detect(
+        shape: Any, moving: Any, i: int32, keep: Float, pose: Transform[Float], twist: Vec[6, Float],
+        scale: Vec[3, Float], heights: Array[Float, 2],
+    ) -> tuple[Float, Vec[3, Float], Float]:  # fmt: skip
+        """The depth [m], the normal in the frame of the shape, and the part of the substep that is left after a swept
+        impact; below zero where there was none."""
+        p = position(moving.x[i])
+        here = to_shape(pose, p)
+        deep = shape.deepest
+        if thin:
+            fast = length(p - moving.start[i] - shape.h * surface_velocity(pose, twist, p))
+            deep = max(deep, fast)
+        gap, inward = distance(here, scale, shape.source, heights, keep + deep)
+        depth, left = keep - gap, keep * 0.0 - 1.0
+        if thin:
+            if fast > keep and (is_table or -depth < fast):
+                once = to_shape(moved(pose, twist, -shape.h), moving.start[i])
+                t = sweep(once, here, keep, scale, shape.source, heights)
+                touch = once + t * (here - once)
+                above, begun = distance(touch, scale, shape.source, heights, 2.0 * keep + fast)
+                if t < 1.0 and (t > 0.0 or enters(above, begun, here - once)):
+                    depth, inward, left = keep - above - dot(here - touch, begun), begun, 1.0 - t
+                    at = to_world(moved(pose, twist, -left * shape.h), touch)
+                    moving.leg[i] = vector(at[0], at[1], at[2], left)
+        return depth, inward, left
+
+    return detect
+
+
 def collide_with(shape_type: ShapeType) -> Any:
     """The kernel for one type of shape."""
-    return _collide_with(DISTANCE[shape_type], shape_type in _THIN)
+    return _collide_with(DISTANCE[shape_type], shape_type in _THIN, shape_type is ShapeType.HEIGHTFIELD)
 
 
 @functools.cache
-def _collide_with(distance: Any, thin: bool) -> Any:
-    sweep = sweep_with(distance)
+def _collide_with(distance: Any, thin: bool, is_table: bool) -> Any:
+    detect = detect_with(distance, thin, is_table)
 
     @kernel
     def collide(
         shape: Any, moving: Any, pose: array(dtype=Any), twist: array(dtype=Any), margin: array(dtype=Any),
         mu: array(dtype=Any), mu_static: array(dtype=Any), restitution: array(dtype=Any),
-        scale: array(dtype=Any), heights: array(dtype=Any, ndim=2), gravity: array(dtype=Any),
+        scale: array(dtype=Any), heights: array2d(dtype=Any), gravity: array(dtype=Any),
     ):  # fmt: skip
         i, s, h = tid(), shape.s, shape.h
         a = moving.x[i]
         if a[3] > 0.0:
-            p = position(a)
-            keep = moving.radius[i] + margin[s]
-            here = to_shape(pose[s], p)
-            deep = shape.deepest
-            if thin:
-                fast = h * length(moving.v[i] - surface_velocity(pose[s], twist[s], p))
-                deep = max(deep, fast)
-            gap, inward = distance(here, scale[s], shape.source, heights, keep + deep)
-            depth = keep - gap
-            left = h * 0.0 - 1.0  # part of the substep after a swept impact
-            if thin:
-                if fast > keep and -depth < fast:
-                    once = to_shape(moved(pose[s], twist[s], -h), moving.start[i])
-                    t = sweep(once, here, keep, scale[s], shape.source, heights)
-                    if t > 0.0 and t < 1.0:
-                        touch = once + t * (here - once)
-                        above, inward = distance(touch, scale[s], shape.source, heights, 2.0 * keep + fast)
-                        depth, left = keep - above - dot(here - touch, inward), 1.0 - t
+            p, keep = position(a), moving.radius[i] + margin[s]
+            depth, inward, left = detect(shape, moving, i, keep, pose[s], twist[s], scale[s], heights)
             if depth > 0.0 and directed(inward):
                 n = quat_rotate(transform_get_rotation(pose[s]), inward)
                 u = surface_velocity(pose[s], twist[s], p)
@@ -203,53 +271,74 @@ def _collide_with(distance: Any, thin: bool) -> Any:
                     reach = keep + shape.deepest + length(way)
                     above, outward = distance(to_shape(past, moving.start[i]), scale[s], shape.source, heights, reach)
                     if not directed(outward):
-                        above = gap - dot(way, n)
+                        above = keep - depth - dot(way, n)
                     touched = since_contact(above, keep, depth, length(way))
                     turn = turned_normal(n, quat_rotate(transform_get_rotation(past), outward), touched)
-                arrival = dot(moving.v[i] - u, n)
+                slot = slot_of(moving.met, i, s)
+                coming = velocity_before(moving.v[i], moving.hit, i, slot) - u
+                arrival = dot(coming, n)
                 e, gained = h * 0.0, h * 0.0  # the second along n from gravity since the impact
-                if arrival < -2.0 * (h * length(gravity[0]) + length(turn) * length(moving.v[i] - u)):
+                if arrival < -2.0 * (h * length(gravity[0]) + length(turn) * length(coming)):
                     e = restitution[s]
                     gained = dot(gravity[0], n) * min(-depth / arrival, h)
-                push = (1.0 + e) * depth
-                slid = rubbed(touched * (way - dot(way, n) * n), mu[s] * push, mu_static[s] * push)
-                moving.x[i] = placed(a, p + push * n - slid)
+                away = (1.0 + e) * depth
+                slid = rubbed(touched * (way - dot(way, n) * n), mu[s] * away, mu_static[s] * away)
+                moving.x[i] = placed(a, p + away * n - slid)
                 leaving = max((1.0 + e) * gained - e * arrival, h * 0.0) + dot(u, n) + 0.5 * dot(way, turn) / h
-                moving.hit[i] = vector(n[0], n[1], n[2], leaving)
-                moving.met[i] = s
+                moves = away * vector(n[0], n[1], n[2], 1.0 + 0.0 * away)
+                if moving.met[i, slot] == s + 1:
+                    moves = moves + moving.push[i, slot]
+                note_hit(moving, i, slot, s, n, leaving, moves)
+                if left > 0.0 and e > 0.0:
+                    moving.bounced[i] = s + 1
 
     return collide
 
 
-@kernel
-def bounce(
-    x: array(dtype=Any), start: array(dtype=Any), hit: array(dtype=Any), met: array(dtype=int32),
-    pose: array(dtype=Any), twist: array(dtype=Any), mu: array(dtype=Any), mu_static: array(dtype=Any), h: Any,
-    v: array(dtype=Any),
-):  # fmt: skip
-    """Velocities, as `update_velocity` has them; of what met an obstacle, the component along the normal is replaced,
-    and what that adds is an impulse with friction.
-
-    hit: the normal of the last obstacle met in this substep and the velocity along it afterwards [m/s]; zero where none
-    was. met: that obstacle.
-    """
-    i = tid()
-    u = corrected(v[i], start[i], x[i], h)
-    n = position(hit[i])
-    if dot(n, n) > 0.0:
-        s = met[i]
-        gain = hit[i][3] - dot(u, n)
-        u = u + gain * n
-        if gain > 0.0:
-            slip = u - surface_velocity(pose[s], twist[s], position(x[i]))
-            u = u - rubbed(slip - dot(slip, n) * n, mu[s] * gain, mu_static[s] * gain)
-    v[i] = u
+def recheck_with(shape_type: ShapeType) -> Any:
+    """The kernel that sweeps new ways, for one type of shape."""
+    return _recheck_with(DISTANCE[shape_type], shape_type is ShapeType.HEIGHTFIELD)
 
 
-@func
-def rubbed(slip: Vec[3, Float], sliding: Float, static: Float) -> Vec[3, Float]:
-    """What friction takes of a way or a velocity along a surface: all up to `static`, else `sliding` [m] or [m/s]."""
-    far = length(slip)
-    if far > max(static, sliding):
-        return (sliding / far) * slip
-    return slip
+@functools.cache
+def _recheck_with(distance: Any, is_table: bool) -> Any:
+    sweep = sweep_with(distance, is_table)
+
+    @kernel
+    def recheck(
+        line: int32, shape: Any, moving: Any, pose: array(dtype=Any), twist: array(dtype=Any),
+        margin: array(dtype=Any), restitution: array(dtype=Any), scale: array(dtype=Any), heights: array2d(dtype=Any),
+    ):  # fmt: skip
+        """End the way after a swept bounce where it meets a shape.
+
+        leg: where that way began, and the part of the substep since then. bounced: the shape that it began at, its
+        number + 1; below zero once a shape has ended the way; 0 for particles without such a way.
+        """
+        i, s, h = tid(), shape.s, shape.h
+        if moving.bounced[i] != 0:
+            p, keep = position(moving.x[i]), moving.radius[i] + margin[s]
+            here = to_shape(pose[s], p)
+            once = to_shape(moved(pose[s], twist[s], -h), moving.start[i])
+            if line == LEG:
+                once = to_shape(moved(pose[s], twist[s], -moving.leg[i][3] * h), position(moving.leg[i]))
+                if abs(moving.bounced[i]) == s + 1:
+                    once = once + _APART * (here - once)
+            t = sweep(once, here, keep, scale[s], shape.source, heights)
+            if t < 1.0:
+                touch = once + t * (here - once)
+                above, inward = distance(touch, scale[s], shape.source, heights, 2.0 * keep + length(here - once))
+                if directed(inward) and (t > 0.0 or enters(above, inward, here - once)):
+                    rotation = transform_get_rotation(pose[s])
+                    n, back = quat_rotate(rotation, inward), quat_rotate(rotation, touch - here)
+                    slot = min(met_count(moving.met, i), moving.met.shape[1] - 1)
+                    moves = vector(back[0], back[1], back[2], keep * 0.0)
+                    if moving.bounced[i] < 0:
+                        slot = met_count(moving.met, i) - 1
+                        moves = moves + moving.push[i, slot]
+                    u = surface_velocity(pose[s], twist[s], p)
+                    arrival = dot(velocity_before(moving.v[i], moving.hit, i, slot) - u, n)
+                    moving.x[i] = placed(moving.x[i], p + back)
+                    note_hit(moving, i, slot, s, n, max(-restitution[s] * arrival, arrival) + dot(u, n), moves)
+                    moving.bounced[i] = -abs(moving.bounced[i])
+
+    return recheck

@@ -16,8 +16,8 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.language import (
-    array, array_scan, atomic_add, atomic_max, cross, diag, dot, float64, func, int32, inverse, kernel, launch, mat33d,
-    max, min, outer, skew, tid, vec3d, vec4i, vector, zeros,
+    Array, array, array2d, array_scan, atomic_add, atomic_max, cross, diag, float64, func, int32, inverse, kernel,
+    launch, mat33d, max, min, outer, skew, tid, vec3d, vec4i, vector, zeros,
 )  # fmt: skip
 from ...core.runtime.arrays.fixed import Fixed
 from ..contact.contact_lists import sort_rows
@@ -71,9 +71,9 @@ class ImpactZones(Fixed):
         w, n = workspace, self.model.particle_count
         lists = [self.zone, self.struck, self.firsts, self.members]
         if self.model.shape_count:
-            self._list(choose_shapes, n, rounds, *lists, w.hit, w.met, self.ride)
+            self._list(choose_shapes, n, rounds, *lists, w.met, self.ride)
         motion = [self.centre, self.shift, self.turn]
-        arguments = [*lists, w.inv_mass, w.hit, w.start, w.x, *motion]
+        arguments = [*lists, w.inv_mass, w.met, w.start, w.x, *motion]
         launch(measure_motion, n, arguments, device=self.model.device)
         launch(move_as_one, n, [rounds, self.zone, self.struck, *motion, w.start, w.x], device=self.model.device)
         if self.model.shape_count:
@@ -152,18 +152,17 @@ def weight_of(w: Any, held: bool, touches: bool) -> float64:
 
 
 @func
-def touches_shape(hit: array(dtype=Any), i: int32) -> bool:
+def touches_shape(met: Array[int32, 2], i: int32) -> bool:
     touches = False
-    if i < hit.shape[0]:
-        n = exact(hit[i])
-        touches = dot(n, n) > 0.0
+    if i < met.shape[0]:
+        touches = met[i, 0] != 0
     return touches
 
 
 @kernel
 def measure_motion(
     zone: array(dtype=int32), struck: array(dtype=int32), firsts: array(dtype=int32), members: array(dtype=int32),
-    inv_mass: array(dtype=Any), hit: array(dtype=Any), start: array(dtype=Any), x: array(dtype=Any),
+    inv_mass: array(dtype=Any), met: array2d(dtype=int32), start: array(dtype=Any), x: array(dtype=Any),
     centre: array(dtype=vec3d), shift: array(dtype=vec3d), turn: array(dtype=mat33d),
 ):  # fmt: skip
     """The centre of each zone that is struck, how far it goes, and how it turns."""
@@ -176,7 +175,7 @@ def measure_motion(
         total, middle, way = float64(0.0), vec3d(), vec3d()
         for n in range(firsts[i], firsts[i + 1]):
             j = members[n]
-            weight = weight_of(inv_mass[j], held, touches_shape(hit, j))
+            weight = weight_of(inv_mass[j], held, touches_shape(met, j))
             total = total + weight
             middle = middle + weight * exact(start[j])
             way = way + weight * (exact(x[j]) - exact(start[j]))
@@ -184,7 +183,7 @@ def measure_motion(
         spread, stretch, spin = mat33d(), mat33d(), vec3d()
         for n in range(firsts[i], firsts[i + 1]):
             j = members[n]
-            weight = weight_of(inv_mass[j], held, touches_shape(hit, j))
+            weight = weight_of(inv_mass[j], held, touches_shape(met, j))
             r, d = exact(start[j]) - middle, exact(x[j]) - exact(start[j]) - way
             spread = spread + weight * outer(r, r)
             stretch = stretch + weight * outer(d, r)
@@ -220,15 +219,15 @@ def move_as_one(
 @kernel
 def choose_shapes(
     rounds: array(dtype=int32), zone: array(dtype=int32), struck: array(dtype=int32), firsts: array(dtype=int32),
-    members: array(dtype=int32), hit: array(dtype=Any), met: array(dtype=int32), ride: array(dtype=int32),
+    members: array(dtype=int32), met: array2d(dtype=int32), ride: array(dtype=int32),
 ):  # fmt: skip
     """The shape that the first particle of a zone touches that touches one; -1 for none, and while others may do."""
     i = tid()
     ride[i] = -1
     if zone[i] == i and struck[i] > 0 and rounds[0] > _RIDING:
         for n in range(firsts[i], firsts[i + 1]):
-            if ride[i] < 0 and touches_shape(hit, members[n]):
-                ride[i] = met[members[n]]
+            if ride[i] < 0 and touches_shape(met, members[n]):
+                ride[i] = met[members[n], 0] - 1
 
 
 @kernel

@@ -1,20 +1,47 @@
 """Contact between particles: spheres that do not overlap, with Coulomb friction and restitution.
 
-C = |x_i - x_j| - r_i - r_j >= 0. Every particle sums up its own half of the corrections of all its contacts and takes
-their mean (Jacobi with averaging: M. Macklin et al. 2014, section 4.2), so that no two threads write to one particle
-and the result does not depend on their order. Friction takes back tangential motion, and restitution counts the moment
-of impact, as in `contact`. Particles at the very same place leave each other along x, by their numbers.
+C = |x_i - x_j| - r_i - r_j >= 0. Every particle sums up its half of the corrections of all its contacts (Jacobi), so
+that no two threads write to one particle and the result does not depend on their order. A pair takes its correction
+divided by the contacts of the particle that has more of them: the same for both, so that momentum is kept, and no
+particle moves farther than the mean of its contacts asks for (each particle's own mean, M. Macklin et al. 2014, section
+4.2, makes momentum where one has more contacts than the other). Friction takes back tangential motion, and restitution
+counts the moment of impact, as in `contact`. Particles at the very same place leave each other along
+x, by their numbers.
+
+Contacts with restitution (`Contacts.bounces`) set velocities of impacts by themselves, after those with shapes: what
+pushed particles apart for an impact is no velocity, and the impulse has all of the friction. Velocities after impacts
+of one particle with several are found in a few rounds.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from ...core.language import Float, Vec, array, array2d, dot, func, int32, kernel, launch, length, max, min, tid
+from ...core.language import (
+    Float, Vec, array, array2d, dot, func, int32, kernel, launch, length, max, min, normalize, sqrt, struct,
+    tid,
+)  # fmt: skip
 from ...core.runtime.arrays.fixed import Fixed
 from ...core.runtime.arrays.creation import copy
-from .contact import rubbed, since_contact, turned_normal
+from .contact import since_contact, turned_normal
+from .hits import rubbed
 from .particle import position, pushed
+
+_ROUNDS = 4  # of velocities after impacts: what one round leaves of impacts with two at once is a quarter
+
+@struct
+class Near:
+    """Particles near to each particle, as `Contacts` lists them. touching: how many of them each one meets."""
+
+    neighbors: array2d(dtype=int32)
+    counts: array(dtype=int32)
+    touching: array(dtype=int32)
+
+
+@func
+def near_count(near: Near, i: int32) -> int32:
+    """How many neighbours of a particle are listed."""
+    return min(near.counts[i], near.neighbors.shape[1])
 
 
 class SelfContact(Fixed):
@@ -23,21 +50,30 @@ class SelfContact(Fixed):
     def __init__(self, model: Any):
         self.model = model
 
+    def forget(self, contacts: Any, workspace: Any) -> None:
+        """Begin a substep, in which nothing has met anything."""
+        if contacts.bounces:
+            workspace.shove.zero_()
+
     def resolve(self, contacts: Any, gravity: Any, workspace: Any, h: Any) -> None:
         """Push apart what overlaps."""
         m, w = self.model, workspace
-        pairs = [contacts.neighbors, contacts.counts, contacts.friction, contacts.restitution]
-        args = [*pairs, gravity, h, m.particle_radius, w.start, w.v, w.x, w.apart]
+        near, surface = Near(contacts.neighbors, contacts.counts, w.touching), [contacts.friction, contacts.restitution]
+        moving = [gravity, h, m.particle_radius, w.start, w.v, w.x]
+        launch(count_overlaps, m.particle_count, [near, *moving], device=m.device)
+        args = [near, int(contacts.bounces), *surface, *moving, w.apart, w.shove]
         launch(separate, m.particle_count, args, device=m.device)
         copy(w.x, w.apart)
 
     def bounce(self, contacts: Any, gravity: Any, workspace: Any, h: Any) -> None:
         """Velocities of what met in this substep, from those before."""
         m, w = self.model, workspace
-        pairs = [contacts.neighbors, contacts.counts, contacts.friction, contacts.restitution]
-        args = [*pairs, gravity, h, m.particle_radius, w.inv_mass, w.start, w.arrival, w.v, w.rebound]
-        launch(rebound, m.particle_count, args, device=m.device)
-        copy(w.v, w.rebound)
+        near, surface = Near(contacts.neighbors, contacts.counts, w.touching), [contacts.friction, contacts.restitution]
+        free = [gravity, h, m.particle_radius, w.inv_mass, w.start, w.arrival]
+        launch(count_impacts, m.particle_count, [near, *free], device=m.device)
+        for _ in range(_ROUNDS):
+            launch(rebound, m.particle_count, [near, *surface, *free, w.onward, w.v, w.rebound], device=m.device)
+            copy(w.v, w.rebound)
 
 
 @func
@@ -52,78 +88,142 @@ def direction(offset: Vec[3, Float], distance: Float, i: int32, j: int32) -> Vec
     return n
 
 
+@func
+def share(near: Near, i: int32, j: int32, like: Float) -> Float:
+    """The part of its correction that a pair takes."""
+    return 1.0 / like.dtype(max(near.touching[i], near.touching[j]))
+
+
+@func
+def meeting(
+    before: Vec[3, Float], offset: Vec[3, Float], coming: Vec[3, Float], keep: Float, slow: Float, i: int32, j: int32
+) -> tuple[Float, Vec[3, Float], Float, Float]:  # fmt: skip
+    """How two particles that keep apart by `keep` meet in a substep, in which their offset moves from `before`.
+
+    The depth [m], the normal, the part of the substep in contact, and the speed of an impact [m/s], below zero; 0 for
+    what touches without one. The depth of what does not meet is not above zero. What arrives faster than `slow` meets
+    with the normal of the moment of impact, also if it has passed through since.
+    """
+    way = offset - before
+    once, far = length(before), length(way)
+    air, along = once * once - keep * keep, dot(before, way)
+    root = along * along - far * far * air
+    if keep > 0.0 and along < 0.0 and root > 0.0:
+        t = max(air, air * 0.0) / (sqrt(root) - along)
+        at_impact = normalize(before + t * way)
+        arrival = dot(coming, at_impact)
+        if t < 1.0 and arrival < -slow:
+            return keep - dot(offset, at_impact), at_impact, 1.0 - t, arrival
+    distance = length(offset)
+    normal, depth = direction(offset, distance, i, j), keep - distance
+    speed, touched = dot(coming, normal), depth * 0.0
+    if depth > 0.0:
+        touched = since_contact(once, keep, depth, far)
+    turn = turned_normal(normal, direction(before, once, i, j), touched)
+    if depth <= 0.0 or speed > -slow - 2.0 * length(turn) * length(coming):
+        speed = speed * 0.0
+    return depth, normal, touched, speed
+
+
+@kernel
+def count_overlaps(
+    near: Near, gravity: array(dtype=Any), h: Any, radius: array(dtype=Any), start: array(dtype=Any),
+    v: array(dtype=Any), x: array(dtype=Any),
+):  # fmt: skip
+    """How many others each particle meets."""
+    i = tid()
+    a, slow, met = x[i], 2.0 * h * length(gravity[0]), int32(0)
+    for n in range(near_count(near, i)):
+        j = near.neighbors[i, n]
+        b, keep = x[j], radius[i] + radius[j]
+        if a[3] + b[3] > 0.0:
+            offset = position(a) - position(b)
+            depth, _, _, _ = meeting(start[i] - start[j], offset, v[i] - v[j], keep, slow, i, j)
+            if depth > 0.0:
+                met += 1
+    near.touching[i] = met
+
+
 @kernel
 def separate(
-    neighbors: array2d(dtype=int32), counts: array(dtype=int32), mu: array(dtype=Any), restitution: array(dtype=Any),
-    gravity: array(dtype=Any), h: Any, radius: array(dtype=Any), start: array(dtype=Any), v: array(dtype=Any),
-    x: array(dtype=Any), apart: array(dtype=Any),
+    near: Near, bounces: int32, mu: array(dtype=Any), restitution: array(dtype=Any), gravity: array(dtype=Any), h: Any,
+    radius: array(dtype=Any), start: array(dtype=Any), v: array(dtype=Any), x: array(dtype=Any),
+    apart: array(dtype=Any), shove: array(dtype=Any),
 ):  # fmt: skip
+    """Particles out of each other, and what they slid on each other taken back.
+
+    shove: how far impacts have pushed particles apart in this substep [m].
+    """
     i = tid()
-    a = x[i]
-    total = position(a) * 0.0
-    met = a[3] * 0.0
-    for n in range(min(counts[i], neighbors.shape[1])):
-        j = neighbors[i, n]
-        b = x[j]
-        offset = position(a) - position(b)
-        distance = length(offset)
-        depth = radius[i] + radius[j] - distance
-        w = a[3] + b[3]
-        if depth > 0.0 and w > 0.0:
-            normal = direction(offset, distance, i, j)
-            before = start[i] - start[j]
-            way = offset - before
-            once = length(before)
-            touched = since_contact(once, radius[i] + radius[j], depth, length(way))
-            turn = turned_normal(normal, direction(before, once, i, j), touched)
-            coming = v[i] - v[j]
-            if dot(coming, normal) < -2.0 * (h * length(gravity[0]) + length(turn) * length(coming)):
-                depth = (1.0 + restitution[0]) * depth
-            slid = touched * (way - dot(way, normal) * normal)
-            far = length(slid)
-            stay = 1.0 + 0.0 * far
-            if far > mu[0] * depth:
-                stay = mu[0] * depth / far
-            total = total + (depth * normal - stay * slid) / w
-            met = met + 1.0
-    if met > 0.0:
-        a = pushed(a, total / met)
+    a, slow = x[i], 2.0 * h * length(gravity[0])
+    total, away = position(a) * 0.0, position(a) * 0.0
+    if near.touching[i] > 0:
+        for n in range(near_count(near, i)):
+            j = near.neighbors[i, n]
+            b, keep = x[j], radius[i] + radius[j]
+            w = a[3] + b[3]
+            if w > 0.0:
+                before, offset = start[i] - start[j], position(a) - position(b)
+                depth, normal, touched, speed = meeting(before, offset, v[i] - v[j], keep, slow, i, j)
+                if depth > 0.0:
+                    part = share(near, i, j, w) / w
+                    if speed < 0.0 and bounces != 0:
+                        away = away + part * (1.0 + restitution[0]) * depth * normal
+                    else:
+                        way = offset - before
+                        slid = rubbed(touched * (way - dot(way, normal) * normal), mu[0] * depth, mu[0] * depth)
+                        total = total + part * (depth * normal - slid)
+        if bounces != 0:
+            shove[i] = shove[i] + a[3] * away
+        a = pushed(a, total + away)
     apart[i] = a
 
 
 @kernel
+def count_impacts(
+    near: Near, gravity: array(dtype=Any), h: Any, radius: array(dtype=Any), inv_mass: array(dtype=Any),
+    start: array(dtype=Any), arrival: array(dtype=Any),
+):  # fmt: skip
+    """How many others each particle has impacts with."""
+    i = tid()
+    slow, met = 2.0 * h * length(gravity[0]), int32(0)
+    for n in range(near_count(near, i)):
+        j = near.neighbors[i, n]
+        if inv_mass[i] + inv_mass[j] > 0.0:
+            before, coming = start[i] - start[j], arrival[i] - arrival[j]
+            _, _, _, speed = meeting(before, before + h * coming, coming, radius[i] + radius[j], slow, i, j)
+            if speed < 0.0:
+                met += 1
+    near.touching[i] = met
+
+
+@kernel
 def rebound(
-    neighbors: array2d(dtype=int32), counts: array(dtype=int32), mu: array(dtype=Any), restitution: array(dtype=Any),
-    gravity: array(dtype=Any), h: Any, radius: array(dtype=Any), inv_mass: array(dtype=Any), start: array(dtype=Any),
-    arrival: array(dtype=Any), v: array(dtype=Any), after: array(dtype=Any),
+    near: Near, mu: array(dtype=Any), restitution: array(dtype=Any), gravity: array(dtype=Any), h: Any,
+    radius: array(dtype=Any), inv_mass: array(dtype=Any), start: array(dtype=Any), arrival: array(dtype=Any),
+    onward: array(dtype=Any), v: array(dtype=Any), after: array(dtype=Any),
 ):  # fmt: skip
     """Velocities of particles whose free motion led into each other: along the normal -e times that of the arrival,
-    with the friction of that impulse."""
+    with the friction of that impulse.
+
+    onward: velocities of the arrival as shapes have turned them, see `hits.carry_on`.
+    """
     i = tid()
-    total = v[i] * 0.0
-    met = h * 0.0
-    for n in range(min(counts[i], neighbors.shape[1])):
-        j = neighbors[i, n]
-        coming = arrival[i] - arrival[j]
-        offset = start[i] - start[j] + h * coming
-        distance = length(offset)
-        w = inv_mass[i] + inv_mass[j]
-        if distance < radius[i] + radius[j] and w > 0.0:
-            normal = direction(offset, distance, i, j)
-            speed = dot(coming, normal)
-            before = start[i] - start[j]
-            once, keep = length(before), radius[i] + radius[j]
-            touched = since_contact(once, keep, keep - distance, h * length(coming))
-            turn = turned_normal(normal, direction(before, once, i, j), touched)
-            if speed < -2.0 * (h * length(gravity[0]) + length(turn) * length(coming)):
-                slip = v[i] - v[j]
-                away = dot(slip, normal)
-                gain = -restitution[0] * speed - away
-                hold = mu[0] * max(gain, h * 0.0)
-                change = gain * normal - rubbed(slip - away * normal, hold, hold)
-                total = total + (inv_mass[i] / w) * change
-                met = met + 1.0
-    u = v[i]
-    if met > 0.0:
-        u = u + total / met
-    after[i] = u
+    u, slow = v[i], 2.0 * h * length(gravity[0])
+    total = u * 0.0
+    if near.touching[i] > 0:
+        for n in range(near_count(near, i)):
+            j = near.neighbors[i, n]
+            w = inv_mass[i] + inv_mass[j]
+            if w > 0.0:
+                before, coming = start[i] - start[j], arrival[i] - arrival[j]
+                _, normal, _, speed = meeting(before, before + h * coming, coming, radius[i] + radius[j], slow, i, j)
+                onto = dot(onward[i] - onward[j], normal)
+                if speed < 0.0 and onto < 0.0:
+                    slip = u - v[j]
+                    away = dot(slip, normal)
+                    gain = -restitution[0] * onto - away
+                    hold = mu[0] * max(gain, h * 0.0)
+                    change = gain * normal - rubbed(slip - away * normal, hold, hold)
+                    total = total + (share(near, i, j, w) * inv_mass[i] / w) * change
+    after[i] = u + total

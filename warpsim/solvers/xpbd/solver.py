@@ -33,6 +33,7 @@ from .attachment import Attachments
 from .bending import DIHEDRAL, ISOMETRIC, Bending
 from .contact import ShapeContact, place_shapes
 from .distance import Springs
+from .hits import carry_on, retract
 from .membrane import Membranes, stretched
 from .particle import pack, predict, unpack, update_velocity
 from .pressure import Pressures
@@ -186,10 +187,12 @@ class SolverXPBD(Fixed):
         for constraint in self.constraints.values():
             constraint.prepare(control, self.model.dtype(h))
         for k in range(self._count):
-            self._blow(control, state_in, k)
+            self._blow(control, state_in, k, h)
             self._predict(control, h, (k + 1) * h)
             for touching in contacts:
                 touching.begin_substep(self.workspace.start, self.workspace.v, h)
+                if isinstance(touching, Contacts):
+                    self.self_contact.forget(touching, self.workspace)
             self._require_finite(f"the prediction of substep {k}")
             for constraint in self.constraints.values():
                 constraint.reset(self.workspace.x)
@@ -202,11 +205,11 @@ class SolverXPBD(Fixed):
             self._update_velocity(control, contacts, h)
         self._store(state_out)
 
-    def _blow(self, control: Control, state: State, substep: int) -> None:
+    def _blow(self, control: Control, state: State, substep: int, h: float) -> None:
         """Forces from outside: those of the state, and the wind's."""
         w = self.workspace
         if self.aerodynamics.acts:
-            self.aerodynamics.blow(control, state.particle_f, w.x, w.v, w.force)
+            self.aerodynamics.blow(control, state.particle_f, w, self.model.dtype(h))
         elif substep == 0:
             copy(w.force, state.particle_f)
 
@@ -216,7 +219,7 @@ class SolverXPBD(Fixed):
         arrays = [control.gravity, w.force, self.damping, real(h), w.v, w.x, w.start]
         self._run(predict, self.model.particle_count, *arrays)
         if self.model.shape_count:
-            w.hit.zero_()
+            self.contact.forget(w)
             poses = [control.shape_transform, control.shape_velocity, real(t), w.pose]
             self._run(place_shapes, self.model.shape_count, *poses)
         if "attachments" in self.constraints:
@@ -227,6 +230,7 @@ class SolverXPBD(Fixed):
 
         def shapes() -> None:
             self.contact.resolve(control, w, h)
+            self.contact.recheck(control, w, h)
 
         def touch() -> None:
             for touching in contacts:
@@ -247,10 +251,15 @@ class SolverXPBD(Fixed):
         bouncing = [touching for touching in contacts if isinstance(touching, Contacts) and touching.bounces]
         if bouncing:
             copy(w.arrival, w.v)
+            copy(w.onward, w.v)
         if self.model.shape_count:
-            self.contact.bounce(control, w, h)
+            if bouncing:
+                self._run(carry_on, self.model.particle_count, w.arrival, w.hit, w.met, w.onward)
+            self.contact.bounce(control, w, w.shove if bouncing else w.still, h)
         else:
             self._run(update_velocity, self.model.particle_count, w.x, w.start, h, w.v)
+            if bouncing:
+                self._run(retract, self.model.particle_count, w.shove, h, w.v)
         for touching in bouncing:
             self.self_contact.bounce(touching, control.gravity, w, h)
         for name in self._damped:
@@ -309,7 +318,8 @@ class SolverXPBD(Fixed):
     @property
     def scratch(self) -> list[Any]:
         """Arrays that every step fills before it reads them, for `wp.checkpoint(..., scratch=solver.scratch)`."""
-        return [*self.workspace.arrays, *self.sweeps.arrays, *(a for c in self.constraints.values() for a in c.scratch)]
+        own = [*self.workspace.arrays, *self.sweeps.arrays, *self.aerodynamics.scratch]
+        return [*own, *(a for c in self.constraints.values() for a in c.scratch)]
 
     def statistics(self, state: State) -> XPBDStatistics:
         """What is asked of a state, computed when it is read."""

@@ -260,13 +260,16 @@ def resolved(
         t = 1.0 + 0.0 * tiny
         change = energy_change(t, f, df, m, square)
         halvings = int32(_HALVINGS)
+        is_small = ddot(df, df) <= tiny * ddot(f, f)
+        if is_small:  # rounding, not the step, decides what the energy does
+            halvings = 0
         while change > 0.0 and halvings > 0:
             t = 0.5 * t
             change = energy_change(t, f, df, m, square)
             halvings -= 1
         s, f = s + t * ds, f + t * df
         going -= 1
-        if enough(t, gain, change, m[2] * ddot(s, s @ mobile)) or ddot(df, df) <= tiny * ddot(f, f):
+        if enough(t, gain, change, m[2] * ddot(s, s @ mobile)) or is_small:
             going = int32(0)
     return s
 
