@@ -100,13 +100,14 @@ FAULTS = (
     Fault(
         "saved contents stand in for others than the argument they were read from",
         "core/runtime/tape/adjoint_launch.py",
-        "for (k, _), read in zip(needs.plain_reads, entry.reads or (), strict=False):",
-        "for (k, _), read in zip(needs.plain_reads[1:], entry.reads or (), strict=False):", (TAPES,),
+        "pairs = zip(entry.record.saved, entry.reads or (), strict=True)\n    return",
+        "pairs = zip(entry.record.saved[1:], entry.reads or (), strict=False)\n    return", (TAPES,),
     ),
     Fault(
         "an unseen write counts for arrays alone that it may have changed altogether",
-        "core/runtime/tape/unseen_writes.py", "return max(low, write.low) < min(high, write.high)",
-        "return write.low <= low and high <= write.high", (UNSEEN,),
+        "core/runtime/tape/unseen_writes.py",
+        "return a._memory is write.memory and write.addresses.meets(range_of(a))",
+        "return a._memory is write.memory and write.addresses.covers(range_of(a))", (UNSEEN,),
     ),
     Fault(
         "an array that was read before counts as a parameter when it is set", "core/runtime/tape/constants.py",
@@ -126,8 +127,8 @@ FAULTS = (
     # ----- graphs and launches ------------------------------------------------------------------
     Fault(
         "launches are fused though the second reads elements of other threads", "core/runtime/steps/fusion.py",
-        "return self[:4] != other[:4] or len({axis for axis, _ in self.own & other.own}) < ndim",
-        "return self[:4] != other[:4]", (FUSION,),
+        "return self[:3] != other[:3] or len({axis for axis, _ in self.own & other.own}) < ndim",
+        "return self[:3] != other[:3]", (FUSION,),
     ),
     Fault(
         "a graph leaves out the last of the commands that run together", "core/runtime/steps/batches.py",
@@ -137,7 +138,7 @@ FAULTS = (
     Fault(
         "elements of a thread's own that two arrays share count as apart",
         "core/runtime/launches/private_sums.py",
-        "return any(later[0] < earlier[1] for earlier, later in pairwise(spans))", "return False",
+        "return any_meet(map(range_of, arrays))", "return False",
         ("core/runtime/launches/test_private_sums.py",),
     ),
 )  # fmt: skip
