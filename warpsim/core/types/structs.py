@@ -175,8 +175,10 @@ def frozen(value: Any) -> Any:
     if not isinstance(value, Struct):
         return value._copied() if isinstance(value, compounds.Compound) else value
     copied = object.__new__(type(value))
-    for name in type(value).fields:
-        object.__setattr__(copied, name, frozen(getattr(value, name)))
+    fields, present = vars(copied), vars(value)
+    for name, t in type(value).fields.items():
+        field = present[name]
+        fields[name] = frozen(field) if isinstance(t, type) else field  # an array is the same one
     return copied
 
 

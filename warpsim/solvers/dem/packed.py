@@ -38,6 +38,15 @@ class Grains:
     limit: Float
 
 
+@generic_struct
+class Watch:
+    """What tells whether lists of neighbours may lack a pair: where they saw grains, see `note_moved`."""
+
+    seen: Array[Vec[4, Float]]
+    outdated: array(dtype=int32)
+    limit: Float
+
+
 class Packed:
     """Arrays in the order of the grains, which stay the same arrays when that order changes.
 
@@ -68,6 +77,10 @@ class Packed:
         own = [self.number, self.kind, self.q, self.v, self.w, self.rotation, self.inv_mass, self.pull]
         own += [self.force, self.torque, self.seen]
         return Grains[self.model.dtype](*own, lists.outdated, lists.limit)
+
+    def watch(self, lists: VerletList) -> Any:
+        """What kernels take that move grains: these are arguments of their own, as recording them costs less."""
+        return Watch[self.model.dtype](self.seen, lists.outdated, lists.limit)
 
     def sort(self, lists: VerletList) -> None:
         """Put the grains into the order of the cells that they lie in now, and list their neighbours anew."""
@@ -175,7 +188,7 @@ def store(
 
 @kernel
 def integrate(
-    g: Any, gravity: array(dtype=Any), dt: Any, inv_mass: array(dtype=Any), force: array(dtype=Any),
+    watch: Any, gravity: array(dtype=Any), dt: Any, inv_mass: array(dtype=Any), force: array(dtype=Any),
     torque: array(dtype=Any), pull: array(dtype=Any), q: array(dtype=Any), v: array(dtype=Any), w: array(dtype=Any),
     rotation: array(dtype=Any),
 ):  # fmt: skip
@@ -193,4 +206,4 @@ def integrate(
     v[i] = u
     w[i] = spin
     rotation[i] = turned(rotation[i], spin, dt)
-    note_moved(g.outdated, g.limit, packed, g.seen[i])
+    note_moved(watch.outdated, watch.limit, packed, watch.seen[i])

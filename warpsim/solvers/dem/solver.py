@@ -104,7 +104,7 @@ class SolverDEM(Fixed):
         if law == "jkr":
             _check_necks(kinds, 0.25 * largest, skin)
         self._grains = Packed(model, rolling == "spring", law == "jkr")
-        self._own = self._grains.grains(self.neighbours)
+        self._own, self._watch = self._grains.grains(self.neighbours), self._grains.watch(self.neighbours)
         self.resting = model.control()
         self._graphs = GraphCache(model.device, _GRAPHS)
         self._make_tables()
@@ -206,7 +206,7 @@ class SolverDEM(Fixed):
         for s in range(model.shape_count):
             self._touch_wall(s, control, dt)
         motion = [g.inv_mass, g.force, g.torque, g.pull, g.q, g.v, g.w, g.rotation]
-        self._run(integrate, self._own, control.gravity, dt, *motion)
+        self._run(integrate, self._watch, control.gravity, dt, *motion)
         if model.shape_count:
             launch(move_walls, model.shape_count, [control.shape_velocity, dt, self._pose], device=model.device)
 

@@ -11,6 +11,7 @@ that there are needs something else, the latter counts too (`Needs.suited`).
 from __future__ import annotations
 
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from ....errors import KernelError, Location
@@ -19,6 +20,7 @@ from ...ir.nodes import Call, Function, walk
 from ...passes.reverse.extra_params import Before, Returned
 from ...passes.simplify.handle_params import resolved
 from ...types.array_ref import ArrayRef, array_refs, refers
+from ...types.structs import is_in_pieces, is_struct, none_is_empty
 from ..arrays.array import array
 from ..launches.kernel import Kernel, Settings
 from .kernel_arrays import KernelArrays, Same, arrays_at, arrays_of
@@ -105,7 +107,7 @@ class Needs:
         """The arrays that are read and written."""
         self.changing = bool(self.overlapping or uses.returns)
         """Whether the kernel changes what it reads: then the adjoint tells what to keep of it."""
-        special = any(ref.path or t.indexed or refers(t) for ref, t in array_refs(types).items())
+        special = any(t.indexed or refers(t) for t in array_refs(types).values()) or any(map(has_pieces, types))
         is_plain = not (special or arrays.same or uses.returns or arrays.reaches)
         self.plain = PlainLaunch(arrays) if is_plain else None
 
@@ -114,6 +116,10 @@ class Needs:
         """The arrays that are read, and whose contents are those of the launch afterwards."""
         alone = (ref for ref in self.arrays.name if ref in self.read and ref not in self.overlapping)
         return (*alone, *(ref for ref in self.arrays.in_elements if ref in self.read))
+
+    def flat(self, args: Any) -> Any:
+        """The arrays among arguments as `plain` numbers them; nothing where these are no plain launch."""
+        return None if self.plain is None else self.plain.flat(args)
 
     # ----- what the adjoint tells -------------------------------------------------------------
 
@@ -208,27 +214,44 @@ Registered = tuple[list[tuple[int, Any]], list[tuple[int, Any]], LaunchRecord]
 
 
 class PlainLaunch:
-    """Launches whose arrays are all arguments of their own: what recording looks at, by position.
+    """Launches whose arrays are all arguments of their own, or fields of structs: what recording looks at.
 
-    floats: the arrays of floats. writes: those that are written. disjoint: pairs that must not be given one memory, as
-    one of the two is written.
+    Arrays are numbered as `flat` lists them. floats: the arrays of floats. writes: those that are written. disjoint:
+    pairs that must not be given one memory, as one of the two is written.
     """
 
-    __slots__ = ("disjoint", "floats", "known", "writes")
+    __slots__ = ("_fields", "disjoint", "floats", "known", "number", "writes")
 
     def __init__(self, arrays: KernelArrays):
         self.known: Registered | None = None
         """What `registered` told, when it was asked."""
-        self.floats = tuple(ref.position for ref in arrays.floats)
-        self.writes = tuple(ref.position for ref in arrays.written)
-        self.disjoint = tuple((k, ref.position) for k in self.writes for ref in arrays.name if ref.position != k)
+        refs = list(arrays.name)
+        fields = [(ref.position, attrgetter(".".join(ref.path)) if ref.path else None) for ref in refs]
+        self._fields = fields if any(ref.path for ref in refs) else None
+        self.number = {ref: ref.position if self._fields is None else n for n, ref in enumerate(refs)}
+        self.floats = tuple(self.number[ref] for ref in arrays.floats)
+        self.writes = tuple(self.number[ref] for ref in arrays.written)
+        numbers = self.number.values()
+        self.disjoint = tuple((k, n) for k in self.writes for n in numbers if n != k)
+
+    def flat(self, args: Any) -> Any:
+        """The arrays among arguments by number; nothing where a field has none."""
+        if self._fields is None:
+            return args
+        flat = [args[k] if field is None else field(args[k]) for k, field in self._fields]
+        return None if any(a is None for a in flat) else flat
 
     def registered(self, needs: Needs) -> Registered:
         """What is registered before a launch and after it, with users, and what is noted of that."""
         before, after = needs.before, needs.after
-        first, then = ([(saved.ref.position, user) for saved, user in pairs] for pairs in (before, after))
+        first, then = ([(self.number[saved.ref], user) for saved, user in pairs] for pairs in (before, after))
         known = self.known = first, then, LaunchRecord(tuple(saved for saved, _ in (*before, *after)))
         return known
+
+
+def has_pieces(t: Any) -> bool:
+    """Whether a parameter is an array in pieces, or a struct that holds one; or a struct that may be None."""
+    return is_struct(t) and (is_in_pieces(t) or none_is_empty(t) or any(map(has_pieces, t.fields.values())))
 
 
 def has_own_gradients(fn: Function) -> bool:
@@ -252,7 +275,8 @@ def needs_of_arrays(arrays: KernelArrays, gradients: frozenset[str] | None = Non
 
 def have_gradients(needs: Needs, args: Any) -> tuple[bool, ...]:
     """Which of the arrays of floats among arguments have gradients now."""
-    if needs.plain is not None:
-        return tuple([args[k]._grad is not None for k in needs.plain.floats])
+    flat = needs.flat(args)
+    if flat is not None:
+        return tuple([flat[k]._grad is not None for k in needs.plain.floats])  # type: ignore[union-attr]
     floats = needs.arrays.floats
     return tuple(any(a._array._gradient is not None for _, a in arrays_at(args, ref, tables=False)) for ref in floats)

@@ -103,16 +103,16 @@ class LaunchEntry(Launched, TapeEntry):
         return f"argument {use.name!r} of {self.title}, launched at"
 
     def written(self) -> Iterator[array]:
-        plain = self.needs.plain
-        if plain is not None:
-            return (self.args[k] for k in plain.writes)
+        flat = self.needs.flat(self.args)
+        if flat is not None:
+            return (flat[k] for k in self.needs.plain.writes)  # type: ignore[union-attr]
         return (a for ref in self.needs.arrays.written for _, a in arrays_at(self.args, ref, tables=False))
 
     def arrays(self) -> Iterator[array]:
         """The arrays of floats among the arguments, and in elements of arguments."""
-        plain = self.needs.plain
-        if plain is not None:
-            return (self.args[k] for k in plain.floats)
+        flat = self.needs.flat(self.args)
+        if flat is not None:
+            return (flat[k] for k in self.needs.plain.floats)  # type: ignore[union-attr]
         refs = (*self.needs.arrays.floats, *self.needs.arrays.in_elements)
         reached = (a for ref in refs for _, a in arrays_at(self.args, ref, tables=False))
         return (a for a in reached if has_cotangent(a.dtype))

@@ -2,9 +2,9 @@
 
 `run_recorded` runs a launch that is ready, after it has told every tape that may care: contents that the
 launch overwrites are saved first, contents that its adjoint needs are registered, and the tapes that
-record get a `LaunchEntry`. Kernels whose arrays are arguments of their own go the short way (`run_plain`),
-which costs half as much as the launch itself; arrays in structs, index tables, one array under two names,
-atomics whose results are used, and several tapes at once take the general one.
+record get a `LaunchEntry`. Kernels whose arrays are arguments of their own, or fields of structs, go the
+short way (`run_plain`), which costs half as much as the launch itself; index tables, one array under two
+names, atomics whose results are used, and several tapes at once take the general one.
 """
 
 from __future__ import annotations
@@ -69,8 +69,11 @@ def run_plain(
     plain, tapes = needs.plain, saved_contents.active()
     if plain is None or len(tapes) > 1 or (tapes and (launcher.is_constant or not record)):
         return False
+    arrays = plain.flat(args)
+    if arrays is None:
+        return False
     # What a kernel needs of arrays that it reads and writes is another thing when they have two names.
-    if needs.overlapping and tapes and is_entangled(plain, args):
+    if needs.overlapping and tapes and is_entangled(plain, arrays):
         return False
     frame = user_frame(2)
     reads = known = watched = after = None
@@ -78,54 +81,55 @@ def run_plain(
     if tapes:
         known = tapes[0].session
         for k in plain.floats:
-            if args[k]._memory.has_gradient:
+            if arrays[k]._memory.has_gradient:
                 if needs.overlapping:
-                    present = have_gradients(needs, args)
+                    present = tuple([arrays[n]._grad is not None for n in plain.floats])
                     if present not in needs.enough and needs.suited(present) is not needs:
                         return False
                 before, after, noted = plain.known or plain.registered(needs)
-                reads = plain_reads(before, args, tapes[0].session, frame)
+                reads = plain_reads(before, arrays, tapes[0].session, frame)
                 break
     for k in plain.writes:
-        memory = args[k]._memory
+        memory = arrays[k]._memory
         if memory.reads:
-            if tapes and is_entangled(plain, args):
+            if tapes and is_entangled(plain, arrays):
                 return False
             writer = Writer(f"launch of kernel {needs.arrays.kernel.key!r}", CallSite(frame.f_code, frame.f_lasti))
-            memory.overwrite(args[k], args[k]._data, tapes, writer)
+            memory.overwrite(arrays[k], arrays[k]._data, tapes, writer)
         if memory.known is not known and not memory.take(known):
             writer = Writer(f"launch of kernel {needs.arrays.kernel.key!r}", CallSite(frame.f_code, frame.f_lasti))
-            if memory.meet((known,) if tapes else (), range_of(args[k]), writer):
-                watched = [*(watched or ()), args[k]]
+            if memory.meet((known,) if tapes else (), range_of(arrays[k]), writer):
+                watched = [*(watched or ()), arrays[k]]
     if total <= launcher.serial_limit and not launcher.reports:
         launcher.function(block, 0, total, 0)
     else:
         launcher.execute(LaunchCall(launcher, dim, total, block, args, input_count, record, deterministic))
     if reads is not None and after:
-        reads += plain_reads(after, args, tapes[0].session, frame)
+        reads += plain_reads(after, arrays, tapes[0].session, frame)
     if watched is not None:
         for a in watched:
             a._memory.read(a, tapes[0].session, CallSite(frame.f_code, frame.f_lasti))
     if tapes:
+        fixed = (*args,) if arrays is args else tuple(map(frozen, args))
         tapes[0].log.append(new_entry(LaunchEntry, (
-            needs, launcher, dim, (*args,), input_count, deterministic, reads, frame.f_code, frame.f_lasti, noted
+            needs, launcher, dim, fixed, input_count, deterministic, reads, frame.f_code, frame.f_lasti, noted
         )))  # fmt: skip
     return True
 
 
-def is_entangled(plain: PlainLaunch, args: Any) -> bool:
+def is_entangled(plain: PlainLaunch, arrays: Any) -> bool:
     """Whether the kernel writes memory that it was given under another name too."""
     for k, n in plain.disjoint:
-        if args[k]._memory is args[n]._memory:
+        if arrays[k]._memory is arrays[n]._memory:
             return True
     return False
 
 
-def plain_reads(positions: Any, args: Any, session: Any, frame: Any) -> list[Any]:
-    """The reads of the present contents of plain arrays, by position and user; `frame` launched."""
+def plain_reads(numbers: Any, arrays: Any, session: Any, frame: Any) -> list[Any]:
+    """The reads of the present contents of plain arrays, by number and user; `frame` launched."""
     current, reads = session.current, []
-    for k, user in positions:
-        a = args[k]
+    for k, user in numbers:
+        a = arrays[k]
         read = current.get(id(a))
         if read is None:
             read = a._memory.read(a, session, CallSite(frame.f_code, frame.f_lasti))
