@@ -22,7 +22,6 @@ from ....arguments import refuse_keywords
 from ....errors import ArrayError, ArrayTypeError, AxisError, OutOfBoundsError, counted, shown, user_frames
 from ...types import compounds, scalars, structs
 from ...types.arrays import MAX_NDIM, ArrayType, array_type, type_name
-from ..devices.capture import current_graph
 from ..devices.cuda import interop
 from ..devices.device import Device, get_device, span_of
 from ..devices.device_memory import on_host
@@ -43,6 +42,7 @@ from .host_memory import (
     reinterpreted,
 )
 from .keys import is_table, keys_of, table_of
+from .made_of_arrays import follow
 from .self_overlap import meets_itself
 
 _OLDER = {"owner": "leave it out: memory given by ptr= is let go of by deleter=, if there is one"}
@@ -126,11 +126,11 @@ class array(Differentiable, metaclass=_ArrayMeta):
             element = element or scalars.float32
             memory = allocate(extents or (0,), element, device=device, pinned=pinned, strides=strides)
         self._adopt(memory, element, device)
-        if ptr is not None or (not copy and data is not None):
-            shared = isinstance(data, array) and memory.ctypes.data == data._address
-            self._memory = data._memory if shared else foreign_allocation(memory)
+        if isinstance(data, array) and not copy and memory.ctypes.data == data._address:
+            self._share(data)
+        elif ptr is not None or (not copy and data is not None):
+            self._memory, self._room = foreign_allocation(memory), capacity
             self._memory.aliased = True
-            self._room = capacity
         if self._held is not None:
             self._held.add(held)
         self.pinned, self.deleter = pinned, deleter
@@ -138,8 +138,7 @@ class array(Differentiable, metaclass=_ArrayMeta):
         if grad is not None:
             self.grad = grad
         self.retain_grad = retain_grad
-        if isinstance(data, array) and (saved_contents.active() or current_graph()) and not overlap(self, data):
-            self._copied_from(data)
+        follow(self, data)
 
     @classmethod
     def _wrap(cls, memory: np.ndarray, element: Any, device: Device, owner: Any = None) -> array:
@@ -400,7 +399,7 @@ class array(Differentiable, metaclass=_ArrayMeta):
         return view
 
     def __reduce__(self) -> tuple:
-        """For `pickle` and `copy.deepcopy`: contents and gradient, in fresh contiguous memory."""
+        """For `pickle`, and copies where nothing records: contents and gradient, in fresh contiguous memory."""
         if self._held is not None:
             raise TypeError("arrays of structs that refer to arrays are not pickled\nhelp: pickle the arrays they hold")
         compound = element_rank(self.dtype) > 0
