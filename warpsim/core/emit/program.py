@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, NamedTuple
 
 from ..ir.nodes import Call, Function, walk
@@ -14,6 +13,7 @@ from ..passes.analysis.atomics import AtomicPlan
 from ..passes.reverse.adjoint_stencils import Gathered
 from ..passes.reverse.primal_reads import ExtraParam
 from ..passes.simplify.handle_params import HandleParam
+from ..types.answers import per_type
 from ..types.arrays import ArrayType, type_name
 from ..types.structs import is_struct
 from .fingerprint import fingerprint
@@ -84,7 +84,7 @@ def struct_layouts(fn: Function) -> Iterator[str]:
             yield layout
 
 
-@cache
+@per_type
 def full_name(t: Any) -> str:
     """The name of a type with the fields of structs in it."""
     if isinstance(t, ArrayType):

@@ -58,11 +58,12 @@ class Tag:
     def __new__(cls, t: ArrayType, contiguous: bool, writable: bool, space: str, apart: bool = True) -> Tag:
         """space: which memory it is, as devices name it. apart: no two elements share memory."""
         key = (t, contiguous, writable, space, apart)
-        known = cls._made.get(key)
+        tags = cls._made if t.__known__ is None else t.__known__
+        known = tags.get(key)
         if known is None:
             tag = super().__new__(cls)
             tag.type, tag.contiguous, tag.writable, tag.space, tag.apart = key
-            known = cls._made.setdefault(key, tag)  # one object, whichever thread comes first
+            known = tags.setdefault(key, tag)  # one object, whichever thread comes first
         return known
 
     def __reduce__(self) -> tuple:
@@ -157,9 +158,7 @@ class array(Differentiable, metaclass=_ArrayMeta):
     def _adopt(self, memory: np.ndarray, element: Any, device: Device) -> None:
         ndim = memory.ndim - element_rank(element)
         if not 1 <= ndim <= MAX_NDIM:
-            raise ArrayError(
-                f"an array of {type_name(element)} has rank {ndim}\nexpected: 1 to {MAX_NDIM}"
-            )
+            raise ArrayError(f"an array of {type_name(element)} has rank {ndim}\nexpected: 1 to {MAX_NDIM}")
         if problem := refused(memory, ndim):
             raise ArrayError(problem)
         self._data, self.dtype, self.device, self.ndim = memory, element, device, ndim

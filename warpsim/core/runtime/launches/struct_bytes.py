@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from ....errors import DeviceError, ReadOnlyError, WarpsimError
 from ...emit.layout import WORD
 from ...types import compounds, scalars, structs
+from ...types.answers import per_type
 from ...types.arrays import ArrayType, descriptor_words
 
 FORMATS: dict[type, str] = {
@@ -54,7 +54,7 @@ class RefusedField(ValueError):
         )
 
 
-@cache
+@per_type
 def struct_packer(t: Any, device: Any, written: frozenset[str] = frozenset()) -> Callable[[Any], bytes]:
     """Packs a struct with C alignment; raises `RefusedField` for arrays elsewhere, and for `written` read-only ones."""
     writer = _Writer(device, written)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from types import CodeType
 from typing import Any, NamedTuple
 
 from ...passes.analysis.mod_ref import Path
+from ...types.answers import per_object
 from ...types.cotangents import has_cotangent
 from ..arrays.array import array
 from ..arrays.call_site import CallSite
@@ -159,7 +159,7 @@ class LaunchEntry(Launched, TapeEntry):
         return f"LaunchEntry({self.name!r}, dim={self.dim}, at {self.place})"
 
 
-@lru_cache(maxsize=1024)
+@per_object
 def parameter_uses(needs: Needs) -> tuple[tuple[Path, str, bool, bool, bool, bool], ...]:
     """The arrays that a kernel is given or reaches: path, and the fields of their `ArrayUse`."""
     mod_ref = needs.mod_ref

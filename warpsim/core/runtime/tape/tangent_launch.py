@@ -7,7 +7,6 @@ of threads run on one thread.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from ...passes.analysis.mod_ref import NESTED
 from ...passes.forward.derived import moving_slots
 from ...passes.forward.gradients_as_params import gradient_slots
 from ...passes.forward.tangent import Slot, needs_one_thread
+from ...types.answers import per_object
 from ...types.arrays import ArrayType
 from ...types.structs import Struct, frozen
 from ..arrays.array import array
@@ -201,7 +201,7 @@ def part(value: Any, slot: Slot) -> Any:
     return value
 
 
-@lru_cache(maxsize=256)
+@per_object
 def _in_order(fn: Function) -> bool:
     return needs_one_thread(fn)
 
@@ -213,7 +213,7 @@ def gradient_names(entry: LaunchEntry) -> frozenset[str]:
     return names if any(needs.name[path] in names for path in needs.written) else frozenset()
 
 
-@lru_cache(maxsize=256)
+@per_object
 def used_in(fn: Function) -> frozenset[Value]:
     """All values that a program uses, found once."""
     return frozenset(used_values(fn.body))
