@@ -21,6 +21,7 @@ from ..devices.capture import current_graph
 from ..devices.cuda import interop
 from ..devices.device import CPU
 from ..devices.device_memory import DeviceMemory, on_host
+from ..devices.float_mode import in_standard_mode
 from ..steps.move import Move, Piece
 from . import allocation, made_of_arrays, saved_contents
 from .held import Held, owners_of
@@ -181,6 +182,7 @@ class Writable(TypedMemory):
                 "help: make a copy: wp.array(x)"
             )
 
+    @in_standard_mode
     def _store(self, target: np.ndarray, source: Any, references: dict[bytes, Any] | None) -> None:
         owners = references.owners() if isinstance(references, Held) else references or {}
         if self._held is not None:
