@@ -1,6 +1,7 @@
 """Conversions through DLPack and NumPy share memory and leave nothing behind; torch and JAX are in their own tests."""
 
 import gc
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -89,7 +90,20 @@ def graphs():
     wp.capture_launch(capture.graph)
 
 
-@pytest.mark.parametrize("make", [jax_operators, torch_operators, tapes, graphs])
+def new_kernel():
+    @wp.kernel
+    def double(a: wp.array(dtype=float), b: wp.array(dtype=float)):
+        b[wp.tid()] = a[wp.tid()] * 2.0
+
+    return double
+
+
+def new_kernels_in_torch():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    wp.torch_op(new_kernel())(torch.ones(64, requires_grad=True)).sum().backward()
+
+
+@pytest.mark.parametrize("make", [jax_operators, torch_operators, new_kernels_in_torch, tapes, graphs])
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_what_is_made_anew_and_dropped_leaves_nothing(make):
     def left(times):
@@ -101,3 +115,31 @@ def test_what_is_made_anew_and_dropped_leaves_nothing(make):
     objects, pages = left(10)
     more_objects, more_pages = left(20)
     assert more_objects - objects < 20 and more_pages - pages < 20 * 150  # a compiled program of JAX takes 350 pages
+
+
+def test_kernels_made_anew_for_jax_leave_neither_programs_nor_plans():
+    jax = pytest.importorskip("jax", reason="JAX is not installed")
+    plans = pytest.importorskip("warpsim.interop.jax.plans").plans()
+    x = jax.numpy.ones(64)
+
+    def dropped():
+        kernel = new_kernel()
+        assert float(wp.jax_kernel(kernel)(x)[0].sum()) == 128.0
+        return weakref.ref(kernel)
+
+    dropped()
+    before = len(plans.kept)
+    traces = [dropped() for _ in range(5)]
+    gc.collect()
+    assert [trace() for trace in traces] == [None] * 5
+    assert len(plans.kept) == before  # equal launches of equal code share theirs
+
+
+def test_functions_of_jax_made_anew_of_one_kernel_share_their_programs():
+    pytest.importorskip("jax", reason="JAX is not installed")
+    kernel = new_kernel()
+    callees = set()
+    for _ in range(3):
+        callees.add(id(wp.jax_kernel(kernel).callee))
+        gc.collect()
+    assert len(callees) == 1

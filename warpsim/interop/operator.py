@@ -8,7 +8,6 @@ launch: a kernel may sum into them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from ..core.runtime.launches.dimensions import threads_of_block
 from ..core.runtime.launches.launcher import Launcher
 from ..core.runtime.tape.kernel_arrays import KernelArrays, arrays_of
 from ..core.runtime.tape.tape import Tape
+from ..core.types.answers import per_object
 from ..core.types.arrays import ArrayType, type_name
 from ..core.types.cotangents import has_cotangent
 from ..errors import GradientError
@@ -307,7 +307,7 @@ class KernelOperator(Operator):
         return [products[n] if n in products else self.zero_gradient(k, call) for k, n in pairs]
 
 
-@cache
+@per_object
 def adjoint_reads(arrays: KernelArrays, names: frozenset[str]) -> frozenset[int] | None:
     """The parameters whose contents an adjoint reads; None where it needs more than a kernel's inputs."""
     program = arrays.program(Form(FormKind.ADJOINT, names))

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -29,6 +28,7 @@ from ..core.runtime.arrays.in_pieces import (
 from ..core.runtime.arrays.indexed import indexedarray
 from ..core.runtime.devices.device import Device, get_device
 from ..core.types import compounds, signatures, structs
+from ..core.types.answers import per_type
 from ..core.types.arrays import array_type
 from ..core.types.scalars import int32
 from ..core.types.signatures import Array, Int, PiecesPattern
@@ -175,13 +175,13 @@ def _fields(dtype: Any) -> dict[str, Any]:
     return {"starts": array_type(int32), "pieces": array_type(type_of_piece(dtype))}
 
 
-@cache
+@per_type
 def pieces_type(dtype: Any) -> StructType:
     """The type of arrays in pieces of an element type."""
     return struct_of(FabricArray, "fabricarray", dtype, _fields(dtype))
 
 
-@cache
+@per_type
 def selection_type(dtype: Any) -> StructType:
     """The type of selections of arrays in pieces."""
     fields = _fields(dtype) | {"indices": array_type(int32)}

@@ -6,11 +6,11 @@ Where the rows lie is read when the array is made. To kernels it is a struct wit
 from __future__ import annotations
 
 import builtins
-from functools import cache
 from typing import Any
 
 from ..core.runtime.arrays.array import array
 from ..core.runtime.arrays.in_pieces import InPieces, array_of_pieces, selected, stretches, struct_of, type_of_piece
+from ..core.types.answers import per_type
 from ..core.types.arrays import array_type
 from ..core.types.scalars import int32, uint64
 from ..core.types.structs import StructType
@@ -62,13 +62,13 @@ class IndexedFabricRows(FabricRows):
         return [every[k] for k in self.indices.numpy()]
 
 
-@cache
+@per_type
 def rows_type(dtype: Any) -> StructType:
     """The type of rows of an element type."""
     return struct_of(FabricRows, "fabricarrayarray", dtype, {"pieces": array_type(type_of_piece(dtype))})
 
 
-@cache
+@per_type
 def selected_rows_type(dtype: Any) -> StructType:
     """The type of selections of rows."""
     fields = {"pieces": array_type(type_of_piece(dtype)), "indices": array_type(int32)}

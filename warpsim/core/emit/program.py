@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from ..ir.nodes import Call, Function, walk
@@ -17,6 +17,7 @@ from ..passes.analysis.ownership import Own, own_indices
 from ..passes.reverse.adjoint_stencils import Gathered
 from ..passes.reverse.extra_params import Extras
 from ..passes.simplify.handle_params import HandleParam
+from ..types.answers import per_type
 from ..types.array_ref import ArrayRef
 from ..types.arrays import ArrayType, type_name
 from ..types.structs import is_struct
@@ -116,7 +117,7 @@ def struct_layouts(fn: Function) -> Iterator[str]:
             yield layout
 
 
-@cache
+@per_type
 def full_name(t: Any) -> str:
     """The name of a type with the fields of structs in it."""
     if isinstance(t, ArrayType):

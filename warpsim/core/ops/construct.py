@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from ...errors import OutOfBoundsError
 from ..ir.builder import OPERATORS
 from ..ir.nodes import Constant, Value
 from ..types import compounds, scalars, structs
+from ..types.answers import per_type
 from ..types.array_ref import Fields
 from ..types.arrays import ArrayType
 from ..types.compounds import is_compound, scalar_of, size_of
@@ -253,7 +253,7 @@ def _(x, *rest):
 # ----- structs ------------------------------------------------------------------------------
 
 
-@cache
+@per_type
 def flat_size(t: Any) -> int:
     """How many LLVM scalars a type flattens to."""
     return sum(1 for _ in structs.leaves(t))

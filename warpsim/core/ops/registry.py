@@ -23,7 +23,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -32,6 +31,7 @@ from ...errors import KernelCallError, KernelTypeError, WarpsimError, shown
 from ..ir.builder import active_builder, constant
 from ..ir.nodes import Value
 from ..types import compounds, scalars
+from ..types.answers import kept_with, per_object
 from ..types.arrays import type_name
 from ..types.precise import host_result, typed_numbers
 from ..types.scalar_classes import own, plain
@@ -148,7 +148,7 @@ class Op:
     name: str
     rows: list[Row] = field(default_factory=list)
     matches: dict[Any, Match] = field(default_factory=dict, repr=False)
-    """Overloads by the types and attributes that they were chosen for."""
+    """Overloads by the types and attributes that they were chosen for, where no struct is among these."""
     host: Callable[..., Any] | None = None
     """What a call outside of kernels does, where that is not the value of an overload."""
 
@@ -165,16 +165,17 @@ class Op:
 
     def find(self, types: list[Any], attributes: dict[str, Any] | None = None) -> Match:
         """The first overload that fits; raises `KernelTypeError` listing the candidates."""
-        key = (*types, *attributes.items()) if attributes else tuple(types)
+        key = (self, len(self.rows), *types, *(attributes.items() if attributes else ()))
+        matches = kept_with((*types, *attributes.values()) if attributes else types, self.matches)
         try:
-            if key in self.matches:
-                return self.matches[key]
+            if key in matches:
+                return matches[key]
         except TypeError:
             raise KernelTypeError(f"{self.name}: an argument that is no value of kernels, in {shown(types)}") from None
         for row in self.rows:
             chosen = row.match(types, attributes or {})
             if chosen is not None:
-                self.matches[key] = chosen
+                matches[key] = chosen
                 return chosen
         raise KernelTypeError(
             f"{self.name}: no overload for ({', '.join(map(type_name, types))})",
@@ -212,7 +213,7 @@ class Op:
         return f"<op {self.name}>"
 
 
-@cache
+@per_object
 def asked_attributes(rule: Callable[..., Any]) -> tuple[str, ...]:
     """The attributes of a call that an adjoint rule asks for."""
     parameters = inspect.signature(rule).parameters.values()

@@ -11,7 +11,6 @@ theirs from their adjoint, by `passes.transpose`.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from ...errors import NotDifferentiableError
 from ..ir.builder import OPERATORS, Builder, active_builder
 from ..ir.nodes import Call, Region, Value
 from ..types import scalars, structs
+from ..types.answers import per_type
 from ..types.array_ref import Fields
 from ..types.arrays import ArrayType, type_name
 from ..types.compounds import is_compound, scalar_of
@@ -35,7 +35,7 @@ TangentList = list[Tangent]
 # ----- values and their tangents --------------------------------------------------------------
 
 
-@cache
+@per_type
 def has_floats(t: Any) -> bool:
     """Whether values of the type have a tangent of their own; arrays in them do not count."""
     if structs.is_struct(t):
@@ -43,7 +43,7 @@ def has_floats(t: Any) -> bool:
     return not isinstance(t, ArrayType) and scalars.is_float(scalar_of(t))
 
 
-@cache
+@per_type
 def slots(t: Any) -> tuple[tuple[Fields, Any], ...]:
     """Where values of a type can have tangents: (path, type) of every float and every array of floats."""
     if structs.is_struct(t):

@@ -7,10 +7,10 @@ strides[ndim]` (strides in bytes). Every part of the system that packs or reads 
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 from . import compounds, scalars
+from .answers import per_type
 from .scalars import canonical
 
 MAX_NDIM = 4
@@ -20,10 +20,13 @@ WORD = 8
 class ArrayType:
     """Type of an array parameter: element type and rank. Made through `array_type`, one object per type."""
 
-    __slots__ = ("dtype", "indexed", "local_shape", "ndim")
+    __slots__ = ("__known__", "dtype", "indexed", "local_shape", "ndim")
+    __known__: dict[Any, Any] | None
+    """What is known of the struct that elements are of, see `answers`; None for other elements."""
 
     def __init__(self, dtype: Any, ndim: int, indexed: bool, local_shape: tuple[int, ...] | None):
         self.dtype, self.ndim, self.indexed, self.local_shape = dtype, ndim, indexed, local_shape
+        self.__known__ = getattr(dtype, "__known__", None)
 
     def __repr__(self) -> str:
         name = "indexedarray" if self.indexed else "array"
@@ -85,7 +88,7 @@ def array_type(
     return _intern(canonical(dtype), ndim, indexed, local_shape)
 
 
-@cache
+@per_type
 def _intern(dtype: Any, ndim: int, indexed: bool, local_shape: tuple[int, ...] | None) -> ArrayType:
     return ArrayType(dtype, ndim, indexed, local_shape)
 

@@ -10,13 +10,13 @@ import inspect
 import sys
 from collections.abc import Iterator
 from copy import copy
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...errors import FieldKeywordError, FieldNameError, FieldTypeError, KernelNameError, counted, shown
 from . import arrays, compounds, scalars
+from .answers import per_type
 from .arrays import ArrayType, descriptor_words, type_name, without_none
 from .enclosing import CURE, names_around
 from .scalars import canonical
@@ -34,6 +34,12 @@ class StructType(type):
     have their fields and nothing else but names like `__init__`, which no field may have."""
 
     __struct__: Layout
+    __known__: dict[Any, Any]
+    """What is known of this class and of arrays of it, see `answers`."""
+
+    def __init__(cls, *about: Any):
+        super().__init__(*about)
+        cls.__known__ = {}
 
     @property
     def fields(cls) -> dict[str, Any]:
@@ -218,7 +224,7 @@ def none_is_empty(t: Any) -> bool:
     return is_struct(t) and getattr(t, "none_is_empty", False) is True
 
 
-@cache
+@per_type
 def holds_arrays(t: Any) -> bool:
     """Whether values of the type are, or contain, arrays."""
     if is_struct(t):
@@ -230,7 +236,7 @@ def is_field_type(t: Any) -> bool:
     return scalars.is_scalar(t) or compounds.is_compound(t) or is_struct(t) or arrays.is_array(t)
 
 
-@cache
+@per_type
 def numpy_dtype(t: Any) -> np.dtype:
     """The memory layout of a type as a NumPy dtype (a sub-array for compounds, a record for structs)."""
     if scalars.is_scalar(t):

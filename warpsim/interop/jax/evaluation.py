@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any, NamedTuple
-from weakref import WeakValueDictionary
+from weakref import WeakValueDictionary, ref
 
 import numpy as np
 
-from ...core.language import array
+from ...core.language import Kernel, array
 from ...core.runtime.devices.device import CPU
 from ..forms import GIVES_TANGENTS, GROUPS, VALUE
 from ..operator import Active, Call, Operator
@@ -23,20 +24,48 @@ class Callee:
         self.has_side_effect, self.graph_mode = has_side_effect, graph_mode
         self.compiled: dict[Evaluation, Callable[..., Any]] = {}
 
+    @property
+    def itself(self) -> Callee:
+        return self
+
+
+class Passing:
+    """A callee in a program that must not hold it: one that the callee itself holds, for calls outside of `jit`.
+
+    JAX keeps what it knows of a function as long as the function; if that held the function, both would stay for ever.
+    """
+
+    def __init__(self, callee: Callee):
+        self._callee = ref(callee)
+
+    @property
+    def itself(self) -> Callee:
+        """The callee, as long as somebody calls it."""
+        callee = self._callee()
+        assert callee is not None
+        return callee
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.itself, name)
+
 
 _callees: WeakValueDictionary[tuple[Any, ...], Callee] = WeakValueDictionary()
+_WITH_SUBJECT = "_callees_in_jax"
 
 
 def callee_of(operator: Operator, block_dim: int | None, *how: Any) -> Callee:
     """The callee of an operator: the same one for all that are made alike, which share their compiled programs.
 
-    JAX knows programs by what they call. Were that new with every `jax_kernel(k)`, every one would be compiled anew.
+    JAX knows programs by what they call. Were that new with every `jax_kernel(k)`, every one would be compiled anew. So
+    callees stay with their kernel or function; those of other things, such as methods, as long as they are used.
     """
-    s = operator.signature
-    key = (operator.subject, len(s.outputs), tuple(s.in_out), block_dim, *how)
-    known = _callees.get(key)
+    s, subject = operator.signature, operator.subject
+    key = (subject, len(s.outputs), tuple(s.in_out), block_dim, *how)
+    stays = isinstance(subject, Kernel | FunctionType)
+    callees = vars(subject).setdefault(_WITH_SUBJECT, {}) if stays else _callees
+    known: Callee | None = callees.get(key)
     if known is None:
-        known = _callees[key] = Callee(operator, *how)
+        known = callees[key] = Callee(operator, *how)
     return known
 
 
@@ -48,7 +77,7 @@ class Evaluation(NamedTuple):
     operands have a leading extent for them. All results have one, where there is a batch.
     """
 
-    callee: Callee
+    callee: Callee | Passing
     form: str
     numbers: tuple[Any, ...]
     dims: tuple[int, ...]

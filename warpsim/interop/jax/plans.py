@@ -1,7 +1,9 @@
 """The plans of this process for calls of operators from XLA: native where they can be, else followed in Python.
 
-Plans stay as long as the process, as compiled programs do. Programs name them by a number and a digest that no other
-process gives, so that a program of another process, from JAX's cache, is refused.
+Plans stay as long as the process: XLA does not say when it drops a compiled program, nor when the last call of one has
+run. A native plan therefore holds its steps and machine code alone, and kernels of equal code share it. Programs name
+plans by a number and a digest that no other process gives, so that a program of another process, from JAX's cache, is
+refused.
 """
 
 from __future__ import annotations
@@ -57,11 +59,11 @@ class Plans:
             program = native(evaluation, shapes)
             if program is None:
                 return _PYTHON, self.python(evaluation)
-            words, launcher = program
+            words, code = program
             digest = hashlib.sha256(self.nonce + words.tobytes()).digest()
             if digest not in self.known:
                 words[0] = int.from_bytes(digest[:8], "little", signed=True)
-                self.known[digest] = (self.number((words, launcher)), int(words[0]))
+                self.known[digest] = (self.number((words, code)), int(words[0]))
                 self.table[self.known[digest][0]] = words.ctypes.data
             return _NATIVE, np.array(self.known[digest], np.int64)
 
@@ -74,6 +76,7 @@ class Plans:
 
     def python(self, evaluation: Evaluation) -> np.ndarray:
         """The attribute of a plan that Python follows."""
+        evaluation = evaluation._replace(callee=evaluation.callee.itself)
         number = self.evaluations.setdefault(evaluation, len(self.by_number))
         if number == len(self.by_number):
             self.by_number.append(evaluation)

@@ -17,7 +17,7 @@ from jax.interpreters import ad, batching, mlir
 
 from ...errors import DeviceError, NotDifferentiableError
 from ..forms import GIVES_TANGENTS, GROUPS, PULLED, PUSHED, VALUE, arranged, joined, rule
-from .evaluation import Evaluation
+from .evaluation import Evaluation, Passing
 from .modes import check_captured
 from .plans import plans
 
@@ -52,11 +52,13 @@ def _(*operands: Any, evaluation: Evaluation) -> list[Any]:
 
 def compiled(evaluation: Evaluation) -> Callable[..., Any]:
     """A call outside of `jit`, compiled once; it goes with what it calls, as a global cache would keep both."""
-    known = evaluation.callee.compiled
+    callee = evaluation.callee.itself
+    known = callee.compiled
     if evaluation not in known:
         if len(known) >= _MOST_KNOWN:
             known.clear()
-        known[evaluation] = jax.jit(lambda *operands: operator_p.bind(*operands, evaluation=evaluation))
+        passing = evaluation._replace(callee=Passing(callee))
+        known[evaluation] = jax.jit(lambda *operands: operator_p.bind(*operands, evaluation=passing))
     return known[evaluation]
 
 

@@ -74,7 +74,9 @@ class Steps:
             words[own, index] = start - 1 - words[own, index]
         head = [0, self.evaluation.batch if self.evaluation.batch is not None else 1, len(words), len(self.template),
                 start + self.scratch + 64]  # fmt: skip
-        body = np.frombuffer(self.template + bytes(-len(self.template) % WORD), np.int64)
+        body = np.frombuffer(self.template + bytes(-len(self.template) % WORD), np.int64).copy()
+        pointed = (words[:, 0] == _POINT) & (words[:, 1] == _LOCAL)
+        body[words[pointed, 2] // WORD] = 0  # set in each call; so plans of equal launches are equal
         return np.concatenate([np.array(head, np.int64), words.ravel(), body])
 
 
@@ -84,7 +86,7 @@ def size_of(param: Parameter, shape: Shape) -> int:
 
 
 def native(evaluation: Evaluation, shapes: Sequence[Shape]) -> tuple[np.ndarray, Any] | None:
-    """The plan of a call and what it needs alive, or None where Python has a part in it."""
+    """The plan of a call and the machine code that it runs, or None where Python has a part in it."""
     operator = evaluation.operator
     if not isinstance(operator, KernelOperator) or operator.arrays.reaches:
         return None
@@ -99,7 +101,7 @@ def native(evaluation: Evaluation, shapes: Sequence[Shape]) -> tuple[np.ndarray,
     if command is None:
         return None
     steps.launch(launch, command)
-    return steps.packed(), launch.launcher
+    return steps.packed(), launch.launcher.code
 
 
 def stand_ins(evaluation: Evaluation, shapes: Sequence[Shape]) -> list[Any]:

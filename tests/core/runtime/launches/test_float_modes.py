@@ -13,9 +13,11 @@ import numpy as np
 import pytest
 
 import warpsim as wp
+from warpsim.autograd.forward import hvp, jvp
 from warpsim.core.emit.cpu import float_mode
 from warpsim.core.emit.native.linker import NativeObject
 from warpsim.core.emit.native.native import assemble
+from warpsim.core.runtime.devices.float_mode import StandardMode, in_standard_mode
 from warpsim.core.runtime.launches import pool as pool_module
 from warpsim.core.runtime.launches.pool import get_pool
 from warpsim.errors import KernelAssertionError
@@ -242,3 +244,104 @@ def test_modes_of_pytorch_change_nothing():
     finally:
         torch.set_flush_denormal(False)
     assert np.array_equal(out.numpy(), expected) and expected[0] > 0.0
+
+
+# ----- what the host computes -----------------------------------------------------------------------
+
+
+class HostCase:
+    """Arrays made before the mode is set, and what is computed of them without a launch."""
+
+    def __init__(self, size):
+        rng = np.random.default_rng(5)
+        tiny = rng.uniform(0.5, 1.0, (8, 8)) * (1.0e-39 if size == "tiny" else 1.0)
+        self.numbers = tiny.astype(np.float64) / 3.0
+        self.x = wp.array(tiny, dtype=float, requires_grad=True)
+        self.line = wp.array(tiny.ravel(), dtype=float, requires_grad=True)
+        self.doubles = wp.array(self.numbers.ravel(), dtype=wp.float64, requires_grad=True)
+        self.seeds = wp.array(tiny.ravel() / 7.0, dtype=float)
+
+    def sums(self):
+        return wp.utils.array_sum(self.line), wp.utils.array_inner(self.line, self.line)
+
+    def scan(self):
+        out = wp.zeros(64, dtype=float)
+        wp.utils.array_scan(self.line, out)
+        return [out]
+
+    def cast(self):
+        out = wp.zeros(64, dtype=float)
+        wp.utils.array_cast(self.doubles, out)
+        return [out]
+
+    def transform(self):
+        return [wp.fft.rfft2(self.x)]
+
+    def conversions(self):
+        assigned, part = wp.zeros(64, dtype=float), wp.zeros(64, dtype=float)
+        assigned.assign(self.numbers.ravel())
+        part[3:] = self.numbers.ravel()[3:]
+        return wp.array(self.numbers, dtype=float), assigned, part
+
+    def recorded(self):
+        """A tape of copies, casts and products, and the arrays that it writes."""
+        lines = [wp.zeros(64, dtype=float, requires_grad=True) for _ in range(2)]
+        total = wp.zeros(1, dtype=float, requires_grad=True)
+        with wp.Tape() as tape:
+            wp.copy(lines[0], self.line)
+            lines[0].assign(self.line)
+            wp.utils.array_cast(self.doubles, lines[1])
+            wp.utils.array_inner(self.line, self.line, out=total)
+        return tape, [*lines, total]
+
+    def gradients(self):
+        """Contributions of several operations, which the host adds up."""
+        tape, results = self.recorded()
+        tape.backward(grads={a: self.seeds[: a.size] for a in results})
+        return self.line.grad, self.doubles.grad
+
+    def tangents(self):
+        tape, results = self.recorded()
+        moved = jvp(tape, tangents={self.line: self.seeds, self.doubles: self.doubles})
+        return [moved[a] for a in results]
+
+    def second_derivatives(self):
+        tape, results = self.recorded()
+        products = hvp(tape, vector={self.line: self.seeds}, cotangents={results[2]: self.seeds[:1]})
+        return [products[self.line]]
+
+    def graph(self):
+        out, total = wp.zeros(64, dtype=float), wp.zeros(1, dtype=float)
+        with wp.ScopedCapture() as capture:
+            wp.utils.array_scan(self.line, out)
+            wp.utils.array_sum(self.line, out=total)
+        wp.capture_launch(capture.graph)
+        return out, total
+
+
+def bits(values):
+    return [np.asarray(v.numpy() if hasattr(v, "numpy") else v).tobytes() for v in values]
+
+
+@pytest.mark.parametrize("what", ["sums", "scan", "cast", "transform", "conversions", "gradients", "tangents",
+                                  "second_derivatives", "graph"])  # fmt: skip
+@pytest.mark.parametrize("size", ["tiny", "usual"])
+@pytest.mark.parametrize("name", sorted(MODES))
+def test_the_host_computes_in_the_standard_mode(what, size, name):
+    expected = bits(getattr(HostCase(size), what)())
+    case = HostCase(size)
+    with mode(name):
+        values = getattr(case, what)()
+    assert bits(values) == expected
+
+
+def test_a_host_algorithm_that_fails_puts_the_mode_back():
+    @in_standard_mode
+    def fail():
+        raise ZeroDivisionError
+
+    with mode("flush up"):
+        with pytest.raises(ZeroDivisionError):
+            fail()
+        with pytest.raises(ZeroDivisionError), StandardMode():
+            raise ZeroDivisionError

@@ -13,7 +13,6 @@ the memory into variables.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 from ...ir.def_use import defining_calls, flows_in, flows_out
@@ -21,6 +20,7 @@ from ...ir.nodes import Call, Function, Node, Value, walk
 from ...ops.memory import PRIVATE_ATOMICS
 from ...ops.registry import ATOMIC, PURE, WRITE
 from ...types import compounds, scalars, structs
+from ...types.answers import per_type
 from ...types.arrays import ArrayType
 from .alias import points_to
 from .effects import array_effects, based_on, effects_of
@@ -31,7 +31,7 @@ def deciding(fn: Function) -> set[Call]:
     return _Decisions(fn).calls
 
 
-@cache
+@per_type
 def carries_floats(t: Any) -> bool:
     """Whether values of the type are, or contain, floating-point numbers."""
     if structs.is_struct(t):

@@ -22,6 +22,7 @@ from ...ir.rewrite import Cloner
 from ...ops.construct import rebuild, zero
 from ...ops.registry import PURE, READ, TABLE
 from ...ops.tangents import TangentList, has_floats, parts, whole
+from ...types.answers import kept_with
 from ...types.compounds import is_compound
 from ...types.structs import is_struct
 from ..reverse.cotangents import Cotangents
@@ -57,9 +58,10 @@ def _jacobian_of(call: Call, mask: Mask) -> Region | None:
         return _jacobian(call, mask)
     types = tuple(a.type for a in call.args)
     key = (call.op, types, tuple(sorted(call.attributes.items(), key=lambda item: item[0])), mask)
-    if key not in _traced:
-        _traced[key] = _jacobian(call, mask)
-    return _traced[key]
+    known = kept_with((*types, *call.attributes.values()), _traced)
+    if key not in known:
+        known[key] = _jacobian(call, mask)
+    return known[key]
 
 
 def _jacobian(call: Call, mask: Mask) -> Region | None:

@@ -17,6 +17,7 @@ from typing import Any
 from ...ir.builder import Builder
 from ...ir.nodes import Call, Function, Node, Region, Value
 from ...ir.rewrite import Cloner, Rewriter
+from ...types.answers import kept_with
 
 
 def inline(fn: Function, keep_gradients: bool = False) -> Function:
@@ -97,12 +98,13 @@ def expansion_body(call: Call) -> Region:
     """The expansion of a row at the call's types, traced once."""
     types = tuple(a.type for a in call.args)
     key = (call.op, types, tuple(sorted(call.attributes.items(), key=lambda item: item[0])))
-    if key not in _traced:
+    known = kept_with((*types, *call.attributes.values()), _traced)
+    if key not in known:
         params = tuple(Value(t) for t in types)
         region = Region(params)
         with Builder(region).active():
             assert call.row.expansion is not None
             out = call.row.expansion(*params, **call.attributes)
         region.yields = out if isinstance(out, tuple) else () if out is None else (out,)
-        _traced[key] = region
-    return _traced[key]
+        known[key] = region
+    return known[key]

@@ -22,11 +22,10 @@ from ....arguments import refuse_keywords
 from ....errors import ArrayError, ArrayTypeError, AxisError, OutOfBoundsError, counted, shown, user_frames
 from ...types import compounds, scalars, structs
 from ...types.arrays import MAX_NDIM, ArrayType, array_type, type_name
-from ..devices.capture import current_graph
 from ..devices.cuda import interop
 from ..devices.device import Device, get_device
 from ..devices.device_memory import on_host
-from ..devices.memory_range import MemoryRange, overlap, span_of
+from ..devices.memory_range import MemoryRange, span_of
 from . import saved_contents
 from .allocation import Allocation, foreign_allocation
 from .foreign import memory_at
@@ -44,6 +43,7 @@ from .host_memory import (
     reinterpreted,
 )
 from .keys import is_table, keys_of, table_of
+from .made_of_arrays import follow
 from .self_overlap import meets_itself
 
 _OLDER = {"owner": "leave it out: memory given by ptr= is let go of by deleter=, if there is one"}
@@ -59,11 +59,12 @@ class Tag:
     def __new__(cls, t: ArrayType, contiguous: bool, writable: bool, space: str, apart: bool = True) -> Tag:
         """space: which memory it is, as devices name it. apart: no two elements share memory."""
         key = (t, contiguous, writable, space, apart)
-        known = cls._made.get(key)
+        tags = cls._made if t.__known__ is None else t.__known__
+        known = tags.get(key)
         if known is None:
             tag = super().__new__(cls)
             tag.type, tag.contiguous, tag.writable, tag.space, tag.apart = key
-            known = cls._made.setdefault(key, tag)  # one object, whichever thread comes first
+            known = tags.setdefault(key, tag)  # one object, whichever thread comes first
         return known
 
     def __reduce__(self) -> tuple:
@@ -127,11 +128,11 @@ class array(Differentiable, metaclass=_ArrayMeta):
             element = element or scalars.float32
             memory = allocate(extents or (0,), element, device=device, pinned=pinned, strides=strides)
         self._adopt(memory, element, device)
-        if ptr is not None or (not copy and data is not None):
-            shared = isinstance(data, array) and memory.ctypes.data == data._address
-            self._memory = data._memory if shared else foreign_allocation(memory)
+        if isinstance(data, array) and not copy and memory.ctypes.data == data._address:
+            self._share(data)
+        elif ptr is not None or (not copy and data is not None):
+            self._memory, self._room = foreign_allocation(memory), capacity
             self._memory.aliased = True
-            self._room = capacity
         if self._held is not None:
             self._held.add(held)
         self.pinned, self.deleter = pinned, deleter
@@ -139,8 +140,7 @@ class array(Differentiable, metaclass=_ArrayMeta):
         if grad is not None:
             self.grad = grad
         self.retain_grad = retain_grad
-        if isinstance(data, array) and (saved_contents.active() or current_graph()) and not overlap(self, data):
-            self._copied_from(data)
+        follow(self, data)
 
     @classmethod
     def _wrap(cls, memory: np.ndarray, element: Any, device: Device, owner: Any = None) -> array:
@@ -159,9 +159,7 @@ class array(Differentiable, metaclass=_ArrayMeta):
     def _adopt(self, memory: np.ndarray, element: Any, device: Device) -> None:
         ndim = memory.ndim - element_rank(element)
         if not 1 <= ndim <= MAX_NDIM:
-            raise ArrayError(
-                f"an array of {type_name(element)} has rank {ndim}\nexpected: 1 to {MAX_NDIM}"
-            )
+            raise ArrayError(f"an array of {type_name(element)} has rank {ndim}\nexpected: 1 to {MAX_NDIM}")
         if problem := refused(memory, ndim):
             raise ArrayError(problem)
         self._data, self.dtype, self.device, self.ndim = memory, element, device, ndim
@@ -401,7 +399,7 @@ class array(Differentiable, metaclass=_ArrayMeta):
         return view
 
     def __reduce__(self) -> tuple:
-        """For `pickle` and `copy.deepcopy`: contents and gradient, in fresh contiguous memory."""
+        """For `pickle`, and copies where nothing records: contents and gradient, in fresh contiguous memory."""
         if self._held is not None:
             raise TypeError("arrays of structs that refer to arrays are not pickled\nhelp: pickle the arrays they hold")
         compound = element_rank(self.dtype) > 0

@@ -21,8 +21,9 @@ from ..devices.capture import current_graph
 from ..devices.cuda import interop
 from ..devices.device import CPU
 from ..devices.device_memory import DeviceMemory, on_host
+from ..devices.float_mode import in_standard_mode
 from ..steps.move import Move, Piece
-from . import allocation, saved_contents
+from . import allocation, made_of_arrays, saved_contents
 from .held import Held, owners_of
 from .host_memory import TypedMemory, as_numpy, check_range, record_of
 from .keys import keys_of
@@ -104,7 +105,8 @@ class Writable(TypedMemory):
         source = src
         if not isinstance(src, TypedMemory):
             there = interop.is_device_array(src) or self._held is not None  # structs there may refer to arrays there
-            source = type(self)(src, dtype=self.dtype, device=self.device if there else CPU)
+            follows = made_of_arrays.holds_gradients(src)
+            source = type(self)(src, dtype=self.dtype, device=self.device if there else CPU, requires_grad=follows)
         if source.dtype is not self.dtype:
             raise ArrayError(
                 f"assign from {type_name(source.dtype)} to {type_name(self.dtype)}\n"
@@ -119,6 +121,8 @@ class Writable(TypedMemory):
     def _write(self, target: np.ndarray, value: Any, what: str, select: Select) -> None:
         """Copy a value into a part of the memory, which `select` finds in the gradient."""
         owners: dict[bytes, Any] = {}
+        if made_of_arrays.holds_gradients(value):
+            value = type(self)(value, dtype=self.dtype, device=self.device, requires_grad=True)
         source = value._source() if isinstance(value, TypedMemory) else self._source_of(value, owners)
         numbers = holds_numbers(source.dtype) and self._data.dtype.names is None
         if not numbers and source.dtype != self._data.dtype:
@@ -178,6 +182,7 @@ class Writable(TypedMemory):
                 "help: make a copy: wp.array(x)"
             )
 
+    @in_standard_mode
     def _store(self, target: np.ndarray, source: Any, references: dict[bytes, Any] | None) -> None:
         owners = references.owners() if isinstance(references, Held) else references or {}
         if self._held is not None:

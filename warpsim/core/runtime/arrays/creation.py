@@ -19,6 +19,7 @@ from ..devices.device import device_of, get_device
 from ..devices.stream import ScopedStream
 from .array import array
 from .host_memory import TypedMemory, allocate, check_extents, checked_dtype, normalized_shape, refused
+from .made_of_arrays import follow
 
 __all__ = [
     "clone", "copy", "dtype_from_numpy", "dtype_to_numpy", "empty", "empty_like", "from_dlpack",
@@ -249,12 +250,14 @@ def from_numpy(
     higher rank as matrices in its last two axes: (n, 3) becomes n elements of vec3,
     (n, 2, 2) n of mat22. Raises `ArrayError` for data without a type.
     """
-    arr = np.asarray(arr)
+    contents = np.asarray(arr)
     if dtype is None:
-        dtype = _inferred(arr) if shape is None else checked_dtype(arr.dtype.type)
-    return array(
-        arr, dtype=dtype, shape=shape, device=device, requires_grad=requires_grad, retain_grad=retain_grad
+        dtype = _inferred(contents) if shape is None else checked_dtype(contents.dtype.type)
+    a = array(
+        contents, dtype=dtype, shape=shape, device=device, requires_grad=requires_grad, retain_grad=retain_grad
     )
+    follow(a, arr)
+    return a
 
 
 def _inferred(arr: np.ndarray) -> Any:

@@ -7,7 +7,7 @@ from weakref import WeakSet
 
 import numpy as np
 
-from ....errors import ArrayError, DeviceError, GradientError, ReadOnlyError, instance
+from ....errors import ArrayError, DeviceError, ReadOnlyError, instance
 from ...types.arrays import type_name
 from ..devices.capture import current_graph
 from .allocation import Allocation, about_to_write
@@ -35,6 +35,12 @@ class Differentiable(Writable):
     _views: WeakSet[Differentiable] | None = None
 
     def _pack(self) -> None:
+        raise NotImplementedError
+
+    def _copied(self, device: Any, requires_grad: bool) -> Any:
+        raise NotImplementedError
+
+    def __reduce__(self) -> tuple:
         raise NotImplementedError
 
     @classmethod
@@ -117,17 +123,20 @@ class Differentiable(Writable):
         self._pack()
         self._tell_views()
 
-    def _copied_from(self, source: Differentiable) -> None:
-        """An array made of another one while a tape records, or a graph is captured, is a copy as `clone` makes it."""
-        follows = self.requires_grad and source.requires_grad and bool(active())
-        if not follows and (current_graph() is None or self.dtype is not source.dtype):
-            return
-        if self.dtype is not source.dtype:
-            raise GradientError(
-                f"an array of {type_name(self.dtype)} made of one of {type_name(source.dtype)} while a tape records\n"
-                "expected: equal dtypes, so that the gradient can follow\nhelp: wp.utils.array_cast converts on a tape"
-            )
-        self.assign(source)
+    def __copy__(self) -> Any:
+        """Contents and gradient in fresh contiguous memory; for a tape that records, or a graph, what `clone` makes."""
+        if self._held is None and (active() or current_graph() is not None):
+            return self._copied(self.device, self.requires_grad)
+        rebuild, parts = self.__reduce__()
+        return rebuild(*parts)
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self.__copy__()
+
+    def _share(self, whole: Differentiable) -> None:
+        """Become a view of an array over whose memory this one has been made."""
+        self._owner, self._memory = whole, whole._memory
+        whole._known_view(self)
 
     def _known_view(self, view: Differentiable) -> None:
         """Remember a view, to which another gradient of this array will be one, too."""

@@ -20,6 +20,7 @@ from ...types.scalars import canonical, holds_numbers, is_bfloat16
 from ..devices.cuda import interop
 from ..devices.device import CPU, Device, device_of, get_cuda_devices
 from ..devices.device_memory import on_host
+from ..devices.float_mode import StandardMode
 from ..devices.memory_kinds import MemoryKind, memory_kind
 from . import memory_tracker
 from .arithmetic import Arithmetic
@@ -204,7 +205,7 @@ def memory_of(
         if not problem:
             return source, element
     memory = allocate(source.shape[: source.ndim - element_rank(element)], element, zero=False, device=device)
-    with np.errstate(invalid="ignore", over="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"), StandardMode():
         memory[...] = source
     return memory, element
 

@@ -8,12 +8,13 @@ asked for, or when a tape records them: they come from outside, where nobody say
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ....errors import ArrayError
+from ...types.answers import per_type
 from ...types.arrays import array_type, type_name
 from ...types.cotangents import has_cotangent
 from ...types.scalars import int32
@@ -72,7 +73,7 @@ class InPieces(Struct):
         return f"{type(self).__name__}[{len(self)}]"
 
 
-@cache
+@per_type
 def type_of_piece(dtype: Any) -> StructType:
     """The struct that holds one piece of an array."""
     layout = Layout({"elements": array_type(dtype)}, {})

@@ -24,6 +24,7 @@ from ..steps.move import Move, Piece
 from . import allocation, saved_contents
 from .array import Tag, array
 from .host_memory import TypedMemory, allocate, checked_dtype
+from .made_of_arrays import holds_gradients
 from .seeds import forget_left
 
 
@@ -132,7 +133,9 @@ class indexedarray(TypedMemory, metaclass=_IndexedMeta):
     def assign(self, src: Any) -> None:
         """Copy from an array, NumPy array or list of the same shape into the selected elements."""
         self.data._require_writable()
-        source = src if isinstance(src, TypedMemory) else array(src, dtype=self.dtype, device=CPU)
+        source = src
+        if not isinstance(src, TypedMemory):
+            source = array(src, dtype=self.dtype, device=CPU, requires_grad=holds_gradients(src))
         if source.dtype is not self.dtype or source.shape != self.shape:
             raise ArrayError(f"assign from {source!r}\nexpected: {self!r}")
         self._change(lambda: self._set(source), source)

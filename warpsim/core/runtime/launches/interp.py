@@ -16,10 +16,10 @@ from ...types.arrays import ArrayType
 from ..arrays.array import array
 from ..arrays.indexed import indexedarray
 from ..devices.device import INTERP
+from ..devices.float_mode import StandardMode
 from .arguments import empty_array, is_missing
 from .dimensions import as_indexed
 from .launcher import LaunchCall, Launcher
-from .pool import get_pool
 
 
 class InterpLauncher(Launcher):
@@ -37,7 +37,7 @@ class InterpLauncher(Launcher):
 
     def run(self, call: LaunchCall) -> None:
         machine = Interpreter(config.check_numbers, self.block_dim)
-        with get_pool().standard_float_mode():
+        with StandardMode():
             for thread in threads(as_indexed(call.dim, self.ndim)):
                 machine.thread = thread
                 machine.run(self.program.fn.body, call.block)

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
 _MOST_THREADS = 1024  # of a block, on any GPU
+_MOST_TYPES = 256  # that a kernel is compiled for at a time: structs of arguments may be made anew without end
 
 
 class Settings(NamedTuple):
@@ -179,6 +180,8 @@ class Kernel(ByName):
     def lowered(self, types: tuple[Any, ...]) -> Function:
         """The kernel in the IR before any pass, with calls in it."""
         if types not in self._lowered:
+            if len(self._lowered) >= _MOST_TYPES:
+                self.forget()
             self._lowered[types] = compiler.lower(self.source, self.patterns, list(types))
             if self._called is None:
                 self._called = called_by(self.source)

@@ -216,16 +216,6 @@ other:
   ret void
 }
 
-; For what Python computes in the place of a kernel.
-define i64 @ws_enter_float_mode() {
-  %found = call i64 @enter_float_mode()
-  ret i64 %found
-}
-define void @ws_leave_float_mode(i64 %found) {
-  call void @leave_float_mode(i64 %found)
-  ret void
-}
-
 define internal void @run_all(ptr %commands, i64 %count, i64 %threads) noinline {
 entry:
   %allowed = icmp sgt i64 %threads, 1

@@ -16,14 +16,12 @@ do. `python -m benchmarks.contention` compares with serial launches.
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import itertools
 import os
 import struct
 import sys
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 from ....errors import DeviceError
@@ -81,8 +79,6 @@ _WANTS_THREADS = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void
 _MOST_COST = ctypes.CFUNCTYPE(None, ctypes.c_int64)
 _PLAIN = ctypes.CFUNCTYPE(None)
 _STATUS = ctypes.CFUNCTYPE(ctypes.c_int32)
-_ENTER_MODE = ctypes.CFUNCTYPE(ctypes.c_uint64)
-_LEAVE_MODE = ctypes.CFUNCTYPE(None, ctypes.c_uint64)
 
 
 def chunk_size(n: int, cost: float = _DEFAULT_COST) -> int:
@@ -122,8 +118,6 @@ class Pool:
         self._wants_threads = code.function("ws_wants_threads", _WANTS_THREADS)
         self._most_cost = code.function("ws_most_cost", _MOST_COST)
         self._start_worker = code.function("ws_start_worker", _STATUS)
-        self._enter_mode = code.function("ws_enter_float_mode", _ENTER_MODE)
-        self._leave_mode = code.function("ws_leave_float_mode", _LEAVE_MODE)
         self._forget_workers = code.function("ws_forget_workers", _PLAIN)
         self.always_fork(False)
         self._threads = _initial_thread_count()
@@ -171,15 +165,6 @@ class Pool:
             self._lent = ctypes.c_int64()
         self._lent.value = self._threads
         return ctypes.addressof(self._lent)
-
-    @contextlib.contextmanager
-    def standard_float_mode(self) -> Iterator[None]:
-        """The mode of kernels for what Python computes in their place, on this thread."""
-        before = self._enter_mode()
-        try:
-            yield
-        finally:
-            self._leave_mode(before)
 
     def _start_workers(self) -> None:
         """Start what is missing, at a launch of more than one chunk. A process that may have no more does without."""

@@ -15,6 +15,7 @@ from functools import lru_cache
 import numpy as np
 
 from ..devices.device import ALIGNMENT
+from ..devices.float_mode import StandardMode
 from ..devices.memory_range import span_of
 from . import pool
 
@@ -52,7 +53,7 @@ def run(
         alive.append(struct.pack("4Q", target.ctypes.data, spare.first + offset, size, count - 1))
         commands.append(sum_command(name, pool.address_of(alive[-1]), target.size))
     own.run(b"".join(commands), len(commands))
-    with own.standard_float_mode() if left else nullcontext():
+    with StandardMode() if left else nullcontext():
         for target, offset in left:
             _add_up(target, spare.rows(count - 1, size), offset)
     _give_back(spare)

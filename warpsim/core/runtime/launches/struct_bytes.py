@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from ....errors import DeviceError, ReadOnlyError, WarpsimError
 from ...emit.layout import WORD
 from ...types import compounds, scalars, structs
+from ...types.answers import per_type
 from ...types.arrays import ArrayType, descriptor_words
 
 FORMATS: dict[type, str] = {
@@ -59,7 +59,7 @@ def has_dense_arrays(value: Any) -> bool:
     return all(member._tag.contiguous for _, member in structs.members(value) if hasattr(member, "_tag"))
 
 
-@cache
+@per_type
 def struct_packer(
     t: Any, device: Any, written: frozenset[str] = frozenset(), dense: bool = False
 ) -> Callable[[Any], bytes]:

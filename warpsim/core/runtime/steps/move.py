@@ -15,6 +15,7 @@ import numpy as np
 from ...types.scalars import holds_floats
 from ..devices.device import Device
 from ..devices.device_memory import DeviceMemory, on_host
+from ..devices.float_mode import in_standard_mode
 from .fields import Fields
 from .refusals import unsavable
 from .step import GraphReader, GraphWriter, Json, Step, Use
@@ -39,6 +40,7 @@ class Piece(NamedTuple):
     source: Any
     adds: bool = False
 
+    @in_standard_mode
     def move(self) -> None:
         """Do it, of memory alone."""
         target, source = self.target, self.source

@@ -18,6 +18,7 @@ from ...types import compounds, scalars
 from ..arrays.array import array
 from ..arrays.indexed import indexedarray
 from ..devices.device import Device
+from ..devices.float_mode import in_standard_mode
 from .fields import Fields
 from .refusals import damaged, unsavable
 from .step import GraphReader, GraphWriter, Json, Step, Use
@@ -100,6 +101,7 @@ class Operation(Step):
     def name(self) -> str:
         return self.operation.name
 
+    @in_standard_mode
     def run(self) -> None:
         (self.work or self.operation).run()
 
@@ -153,6 +155,7 @@ class Transpose(Step):
     def name(self) -> str:
         return f"{self.operation.name} (adjoint)"
 
+    @in_standard_mode
     def run(self) -> None:
         results, operands = self.gradients()
         if any(a is not None for a in results):

@@ -18,6 +18,7 @@ from ..arrays.call_site import CallSite
 from ..arrays.indexed import indexedarray
 from ..arrays.mirrors import Mirror
 from ..arrays.saved_contents import Read
+from ..devices.float_mode import in_standard_mode
 from ..steps.operation import ArrayOperation, Contents, Operation, Transpose
 from .adjoint_needs import Always
 from .entry import MovedEntry, TapeEntry, UsedArray, gradient_in
@@ -66,6 +67,7 @@ class StepEntry(TapeEntry):
 
     # ----- forward ----------------------------------------------------------------------------
 
+    @in_standard_mode
     def push(self, tangents: Mirror, numbers: Mapping[str, Any], later: set[Any] | None) -> MovedEntry | None:
         results: list[Any] = [tangents.of(a) if has_cotangent(a.dtype) else None for a in self.results]
         operands: list[Any] = [tangents.of(a) if has_cotangent(a.dtype) else None for a in self.operands]
@@ -84,6 +86,7 @@ class MovedStep:
     def __init__(self, entry: StepEntry, moved: Contents):
         self.entry, self.moved = entry, moved
 
+    @in_standard_mode
     def reverse(self, gradients: Mirror, tangents: Mirror) -> None:
         operation, contents = self.entry.operation, self.entry.contents()
         results, operands = self.sides(gradients)

@@ -8,7 +8,7 @@ what it was before: `backward` raises if a gradient arrives there.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ from ...emit.program import Form, FormKind
 from ...ir.nodes import Function
 from ...passes.reverse.marking import is_opaque
 from ...types import structs
+from ...types.answers import per_object
 from ...types.array_ref import ArrayRef, Fields
 from ...types.cotangents import has_cotangent
 from ...types.scalars import holds_floats
@@ -183,7 +184,7 @@ def can_be_marked(call: LaunchCall, arrays: KernelArrays, args: list[Any], wrote
     return all(a._gradient is not None and a._tag.apart for a in graded)
 
 
-@lru_cache(maxsize=256)
+@per_object
 def has_opaque_writes(fn: Function) -> bool:
     return is_opaque(fn)
 

@@ -13,6 +13,7 @@ from ..arrays.call_site import CallSite
 from ..arrays.indexed import indexedarray
 from ..arrays.mirrors import Mirror
 from ..arrays.saved_contents import Read
+from ..devices.float_mode import in_standard_mode
 from ..devices.memory_range import bounds, range_of
 from ..steps.host_call import HostCall
 from ..steps.move import Move, Piece, add_to
@@ -72,6 +73,7 @@ class WriteEntry(TapeEntry):
             source = self.source._array._gradient if self.source is not None else None
             self.move(grad._data, None if source is None else source._data)
 
+    @in_standard_mode
     def move(self, grad: np.ndarray, source: np.ndarray | None) -> None:
         """The same, for gradients that lie as the memory of the array and of the source."""
         if self.picks is not None:
@@ -97,6 +99,7 @@ class WriteEntry(TapeEntry):
             self.set(tangents.of(self.dest._array)._data, source)
         return None if later is None else self
 
+    @in_standard_mode
     def set(self, dest: np.ndarray, source: np.ndarray | None) -> None:
         """Write again, in memory that lies as that of the array and of the source."""
         if source is None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
 from types import CodeType
 from typing import Any, NamedTuple
 
+from ...types.answers import per_object
 from ...types.array_ref import ArrayRef
 from ...types.cotangents import has_cotangent
 from ..arrays.array import array
@@ -147,7 +147,7 @@ class LaunchEntry(Launched, TapeEntry):
         return f"LaunchEntry({self.name!r}, dim={self.dim}, at {self.place})"
 
 
-@lru_cache(maxsize=1024)
+@per_object
 def parameter_uses(needs: Needs) -> tuple[tuple[ArrayRef, str, bool, bool, bool, bool], ...]:
     """The arrays that a kernel is given or reaches, and the fields of `UsedArray` for each but the array."""
     name, uses, changed = needs.arrays.name, needs.arrays.uses, needs.arrays.uses.changed

@@ -7,7 +7,6 @@ of threads run on one thread.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from ...passes.forward.derived import moving_floats
 from ...passes.forward.gradients_as_params import gradient_arrays
 from ...passes.forward.tangent import Floats, needs_one_thread
 from ...passes.reverse.extra_params import Before, GradientArray, GradientSum, Returned, TangentOf
+from ...types.answers import per_object
 from ...types.array_ref import ArrayRef, member_at
 from ...types.arrays import ArrayType
 from ...types.structs import Struct, frozen
@@ -196,7 +196,7 @@ def as_type(t: Any, value: Any) -> Any:
     return t(0 if value is None else value)
 
 
-@lru_cache(maxsize=256)
+@per_object
 def _in_order(fn: Function) -> bool:
     return needs_one_thread(fn)
 
@@ -208,7 +208,7 @@ def gradient_names(entry: LaunchEntry) -> frozenset[str]:
     return names if any(arrays.name[ref] in names for ref in arrays.written) else frozenset()
 
 
-@lru_cache(maxsize=256)
+@per_object
 def used_in(fn: Function) -> frozenset[Value]:
     """All values that a program uses, found once."""
     return frozenset(used_values(fn.body))
