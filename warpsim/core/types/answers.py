@@ -22,7 +22,7 @@ def per_type(derive: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(derive)
     def answer(t: Any, *rest: Any) -> Any:
-        known = getattr(t, "__known__", None)
+        known = None if type(t) is type else getattr(t, "__known__", None)  # a look for what is not there takes long
         if known is None:  # numbers and vectors stay
             return lasting(t, *rest)
         key = (derive, t, *rest)
