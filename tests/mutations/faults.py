@@ -94,7 +94,8 @@ FAULTS = (
     # ----- tape ---------------------------------------------------------------------------------
     Fault(
         "a launch does not save what it overwrites", "core/runtime/tape/recording.py",
-        "            memory.overwrite(arrays[k], arrays[k]._data, tapes, writer)\n        if memory.known is not known and",
+        "            memory.overwrite(arrays[k], arrays[k]._data, tapes, writer)\n"
+        "        if memory.known is not known and",
         "            pass\n        if memory.known is not known and", (TAPES,),
     ),
     Fault(

@@ -169,3 +169,32 @@ def test_gradients_go_through_all_steps_of_newtons_method(noise):
         expected = (sides[0] - sides[1]) / 2e-5
         parts = np.abs(gradient * direction).sum()
         assert abs((gradient * direction).sum() - expected) <= 1e-5 * parts + 1e-7, name
+
+
+@pytest.mark.parametrize("young", [1e5, 1e6])
+@pytest.mark.parametrize("noise", [0.0, 1e-9])
+def test_gradients_at_rest_are_those_of_differences(young, noise):
+    """Steps of Newton's method are of the size of rounding there, which must decide nothing."""
+    builder, rng = ModelBuilder(), np.random.default_rng(3)
+    builder.add_soft_grid(
+        (0.5, 0.3, 0), (0, 0, 0, 1), (0, -1.0, 0.3), 1, 2, 1, 0.1, 0.1, 0.1, density=500.0, youngs_modulus=young
+    )
+    model = builder.finalize(device="cpu", requires_grad=True, dtype=wp.float64)
+    solver, weights = SolverXPBD(model, substeps=2, iterations=2), rng.normal(size=(model.particle_count, 3))
+    direction = rng.normal(size=weights.shape)
+    start = model.particle_q.numpy() + noise * rng.normal(size=weights.shape)
+
+    def fall(state, places):
+        state.particle_q.assign(places)
+        for _ in range(4):
+            solver.step(state, state, None, None, 1.0 / 60.0)
+        return (state.particle_q.numpy() * weights).sum()
+
+    state = model.state()
+    state.particle_q.assign(start)
+    with wp.Tape() as tape:
+        for _ in range(4):
+            solver.step(state, state, None, None, 1.0 / 60.0)
+    tape.backward(grads={state.particle_q: wp.array(weights, dtype=wp.vec3d)})
+    expected = (fall(model.state(), start + 1e-6 * direction) - fall(model.state(), start - 1e-6 * direction)) / 2e-6
+    assert (state.particle_q.grad.numpy() * direction).sum() == pytest.approx(expected, rel=1e-4, abs=1e-5)

@@ -23,6 +23,37 @@ def test_a_falling_sheet_reaches_the_terminal_velocity_of_a_plate():
     assert speed == pytest.approx(np.sqrt(2 * solver.statistics(state).mass * 9.81 / (1.204 * 1.2)), rel=0.02)
 
 
+@pytest.mark.parametrize("lift", [0.0, 1.0])
+@pytest.mark.parametrize("weight, wind, rate", [(0.002, 30.0, 60), (0.02, 30.0, 24), (0.05, 100.0, 60), (0.2, 5.0, 60)])
+def test_wind_takes_sheets_of_any_weight_to_its_own_speed_and_no_further(weight, wind, rate, lift):
+    """weight [kg/m^2]. An explicit force overshoots where its derivative times the substep exceeds the mass."""
+    builder, n, cell = ModelBuilder(gravity=0.0), 4, 0.1
+    mass = weight * (n * cell) ** 2 / (n + 1) ** 2
+    options = {"tri_ke": 1e3, "edge_ke": 1e-4, "tri_drag": 1.0, "tri_lift": lift}
+    builder.add_cloth_grid((0, 0, 0), FLAT, 0.0, n, n, cell, cell, mass, **options)
+    model = builder.finalize(dtype=wp.float64)
+    solver, state, control = SolverXPBD(model), model.state(), model.control()
+    blows = np.array([[0.0, wind, 0.0]])
+    control.wind.assign(blows)
+    for _ in range(rate):
+        solver.step(state, state, control, None, 1 / rate)
+        assert np.linalg.norm(state.particle_qd.numpy(), axis=1).max() < 1.5 * wind
+    assert 0.5 * wind < state.particle_qd.numpy()[:, 1].mean() < 1.1 * wind
+
+
+def test_light_sheets_fall_at_their_terminal_speed():
+    """Also where particles weigh more for a substep than they do: sqrt(2 m g / (rho C_D A))."""
+    builder = ModelBuilder()
+    builder.add_cloth_grid((0, 0, 0), FLAT, 0, 2, 2, 0.5, 0.5, 4e-5, spring_ke=1e5, tri_drag=1.2)
+    builder.particles["mass"][:] *= np.array([[0.25, 0.5, 0.25], [0.5, 1, 0.5], [0.25, 0.5, 0.25]]).ravel()
+    model = builder.finalize(dtype=wp.float64)
+    solver, state = SolverXPBD(model, substeps=1), model.state()
+    for _ in range(300):
+        solver.step(state, state, None, None, 1.0 / 24.0)
+    speed = -state.particle_qd.numpy()[4, 1]
+    assert speed == pytest.approx(np.sqrt(2 * solver.statistics(state).mass * 9.81 / (1.204 * 1.2)), rel=0.02)
+
+
 @pytest.mark.parametrize("angle", [20.0, 45.0, 70.0])
 def test_drag_and_lift_are_those_of_a_plate(angle):
     """A triangle of 1/2 m^2 at an angle to a wind of 3 m/s along x."""

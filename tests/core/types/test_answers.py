@@ -187,6 +187,7 @@ def objects_after(make, rounds):
     return len(gc.get_objects())
 
 
+@pytest.mark.assembled_one_in(1009)  # programs that wait to be assembled are kept
 @pytest.mark.cpu(reason="counts Python objects")
 @pytest.mark.parametrize("make", MADE)
 def test_what_is_made_anew_and_dropped_leaves_no_object(make):
@@ -194,6 +195,7 @@ def test_what_is_made_anew_and_dropped_leaves_no_object(make):
     assert objects_after(make, ROUNDS) - before < ROUNDS
 
 
+@pytest.mark.assembled_one_in(1009)  # programs that wait to be assembled are kept
 @pytest.mark.cpu(reason="counts Python objects")
 def test_a_generic_kernel_forgets_types_of_long_ago(monkeypatch):
     monkeypatch.setattr(kernel_module, "_MOST_TYPES", 4)

@@ -53,7 +53,8 @@ class Aerodynamics(Fixed):
         m, w = self.model, workspace
         args = [self.firsts, self.around, m.tri_indices, m.tri_drag, m.tri_lift, control.wind, self.density]
         launch(press, m.particle_count, [*args, applied, w.x, w.v, w.force, self.rate], device=m.device)
-        launch(weigh, m.particle_count, [w.inv_mass, self.rate, h, w.x], device=m.device)
+        args = [w.inv_mass, self.rate, control.gravity, h, w.force, w.x]
+        launch(weigh, m.particle_count, args, device=m.device)
 
 
 @kernel
@@ -90,12 +91,17 @@ def press(
 
 
 @kernel
-def weigh(inv_mass: array(dtype=Any), rate: array(dtype=Any), h: Any, x: array(dtype=Any)):
-    """Inverse masses of a substep: at most 1 / (h times the rate)."""
+def weigh(
+    inv_mass: array(dtype=Any), rate: array(dtype=Any), gravity: array(dtype=Any), h: Any, force: array(dtype=Any),
+    x: array(dtype=Any),
+):  # fmt: skip
+    """Inverse masses of a substep: at most 1 / (h times the rate). Gravity pulls as at the true mass: less the rest."""
     i = tid()
     w = inv_mass[i]
     if w * h * rate[i] > 1.0:
-        w = 1.0 / (h * rate[i])
+        mass = h * rate[i]
+        force[i] = force[i] - (mass - 1.0 / w) * gravity[0]
+        w = 1.0 / mass
     a = x[i]
     a[3] = w
     x[i] = a

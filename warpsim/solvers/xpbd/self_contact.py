@@ -9,7 +9,8 @@ counts the moment of impact, as in `contact`. Particles at the very same place l
 x, by their numbers.
 
 Contacts with restitution (`Contacts.bounces`) set velocities of impacts by themselves, after those with shapes: what
-pushed particles apart for an impact is no velocity, and the impulse has all of the friction. Velocities after impacts
+pushed particles apart for an impact, or out of what an earlier one left, is no velocity, and the impulse has all of the
+friction. Velocities after impacts
 of one particle with several are found in a few rounds.
 """
 
@@ -18,7 +19,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.language import (
-    Float, Vec, array, array2d, dot, func, int32, kernel, launch, length, max, min, normalize, sqrt, struct,
+    Float, Vec, array, array2d, clamp, dot, func, int32, kernel, launch, length, max, min, normalize, sqrt, struct,
     tid,
 )  # fmt: skip
 from ...core.runtime.arrays.fixed import Fixed
@@ -27,7 +28,7 @@ from .contact import since_contact, turned_normal
 from .hits import rubbed
 from .particle import position, pushed
 
-_ROUNDS = 4  # of velocities after impacts: what one round leaves of impacts with two at once is a quarter
+_ROUNDS = 8  # of velocities after impacts: each leaves about a quarter of impacts with two at once
 
 @struct
 class Near:
@@ -152,7 +153,7 @@ def separate(
 ):  # fmt: skip
     """Particles out of each other, and what they slid on each other taken back.
 
-    shove: how far impacts have pushed particles apart in this substep [m].
+    shove: how far impacts, and overlaps from before, have pushed particles apart in this substep [m].
     """
     i = tid()
     a, slow = x[i], 2.0 * h * length(gravity[0])
@@ -171,6 +172,10 @@ def separate(
                         away = away + part * (1.0 + restitution[0]) * depth * normal
                     else:
                         way = offset - before
+                        if bounces != 0:
+                            left = clamp(keep - length(before), keep * 0.0, depth)
+                            away = away + part * left * normal
+                            depth = depth - left
                         slid = rubbed(touched * (way - dot(way, normal) * normal), mu[0] * depth, mu[0] * depth)
                         total = total + part * (depth * normal - slid)
         if bounces != 0:
