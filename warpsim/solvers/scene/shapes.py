@@ -21,11 +21,13 @@ from ...core.language import (
 from ...core.lib.quaternions import quat_rotate, quat_rotate_inv
 from ...core.lib.spatial import spatial_bottom, spatial_top, velocity_at_point
 from ...core.lib.transforms import transform_get_rotation, transform_get_translation
-from ...geometry.mesh.eval import mesh_eval_position
+from ...geometry.mesh.eval import mesh_eval_face_normal, mesh_eval_position
 from ...geometry.mesh.query import mesh_query_point_sign_normal
 from ...geometry.volume.sample import LINEAR, volume_sample_grad_f
 from ...geometry.volume.transform import volume_world_to_index
 
+
+_ROUNDED = 1.0e-5  # of its coordinates: how near to a mesh a point is for whose direction rounding counts
 
 class ShapeType(IntEnum):
     """What kind of obstacle a shape is; Model.shape_scale holds its sizes [m] as given here."""
@@ -131,7 +133,8 @@ def mesh_distance(
 ) -> tuple[Float, Vec[3, Float]]:
     """Distance from a closed triangle mesh: to its closest point, with the sign of the pseudonormal there.
 
-    Sign: J. A. Baerentzen and H. Aanaes 2005. The search is in single precision, whatever that of the model is.
+    Sign: J. A. Baerentzen and H. Aanaes 2005. The search is in single precision, whatever that of the model is: so near
+    to the surface that the direction to it is rounding, the distance is that to the plane of the triangle.
     """
     reduced = vec3(float32(p[0] / scale[0]), float32(p[1] / scale[1]), float32(p[2] / scale[2]))
     farthest = float32(reach / min(min(scale[0], scale[1]), scale[2]))
@@ -139,8 +142,13 @@ def mesh_distance(
     if not query.result:
         return 2.0 * reach, type(p)(0.0, 0.0, 1.0)
     q = mesh_eval_position(source, query.face, query.u, query.v)
-    offset = p - type(p)(p.dtype(q[0]) * scale[0], p.dtype(q[1]) * scale[1], p.dtype(q[2]) * scale[2])
+    near = type(p)(p.dtype(q[0]) * scale[0], p.dtype(q[1]) * scale[1], p.dtype(q[2]) * scale[2])
+    offset = p - near
     size, normal = away(offset)
+    if size < _ROUNDED * length(near):
+        n = mesh_eval_face_normal(source, query.face)
+        normal = normalize(type(p)(p.dtype(n[0]) / scale[0], p.dtype(n[1]) / scale[1], p.dtype(n[2]) / scale[2]))
+        return dot(offset, normal), normal
     sign = p.dtype(query.sign)
     return sign * size, sign * normal
 
