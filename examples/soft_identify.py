@@ -101,7 +101,7 @@ def identify(beam, iterations):
         young, poisson = materials[-1]
         print(f"iteration {found.iterations}: E = {young:.0f} Pa, nu = {poisson:.3f}, {losses[-1] ** 0.5:.3f} x noise")
 
-    LBFGS([beam.logs], first_step=0.5, tolerance_loss=1.0e-5).minimize(beam.closure, iterations, callback=note)
+    LBFGS([beam.logs], first_step=0.5, tolerance_loss=1.0e-8).minimize(beam.closure, iterations, callback=note)
     return Result(np.array(materials), np.sqrt(losses))
 
 

@@ -9,7 +9,7 @@ import warpsim as wp
 from warpsim.core.runtime.launches.launcher import LaunchCall
 
 PACKAGE = Path(wp.__file__).parent
-AT_MOST = 12
+AT_MOST = 13
 
 
 def files_passed(call, *inputs):

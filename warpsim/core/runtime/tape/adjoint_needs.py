@@ -220,15 +220,16 @@ class PlainLaunch:
     pairs that must not be given one memory, as one of the two is written.
     """
 
-    __slots__ = ("_fields", "disjoint", "floats", "known", "number", "writes")
+    __slots__ = ("disjoint", "fields", "floats", "known", "number", "writes")
 
     def __init__(self, arrays: KernelArrays):
         self.known: Registered | None = None
         """What `registered` told, when it was asked."""
         refs = list(arrays.name)
         fields = [(ref.position, attrgetter(".".join(ref.path)) if ref.path else None) for ref in refs]
-        self._fields = fields if any(ref.path for ref in refs) else None
-        self.number = {ref: ref.position if self._fields is None else n for n, ref in enumerate(refs)}
+        self.fields = fields if any(ref.path for ref in refs) else None
+        """How arrays are found where structs have some: the argument, and the way to its field."""
+        self.number = {ref: ref.position if self.fields is None else n for n, ref in enumerate(refs)}
         self.floats = tuple(self.number[ref] for ref in arrays.floats)
         self.writes = tuple(self.number[ref] for ref in arrays.written)
         numbers = self.number.values()
@@ -236,9 +237,9 @@ class PlainLaunch:
 
     def flat(self, args: Any) -> Any:
         """The arrays among arguments by number; nothing where a field has none."""
-        if self._fields is None:
+        if self.fields is None:
             return args
-        flat = [args[k] if field is None else field(args[k]) for k, field in self._fields]
+        flat = [args[k] if field is None else field(args[k]) for k, field in self.fields]
         return None if any(a is None for a in flat) else flat
 
     def registered(self, needs: Needs) -> Registered:

@@ -69,7 +69,7 @@ def run_plain(
     plain, tapes = needs.plain, saved_contents.active()
     if plain is None or len(tapes) > 1 or (tapes and (launcher.is_constant or not record)):
         return False
-    arrays = plain.flat(args)
+    arrays = args if plain.fields is None else plain.flat(args)
     if arrays is None:
         return False
     # What a kernel needs of arrays that it reads and writes is another thing when they have two names.
