@@ -41,7 +41,7 @@ from ...core.lib.quaternions import quat_rotate
 from ...core.lib.transforms import transform_get_rotation
 from ..contact.contacts import note_filled
 from ..scene.shapes import DISTANCE, ShapeType, moved, surface_velocity, to_shape, to_world
-from .hits import bounce, met_count, note_hit, rubbed, slot_of, velocity_before
+from .hits import Colliding, bounce_with, carry_on_with, hit_functions, rubbed
 from .particle import placed, position
 
 _SHARP = 0.25  # squared change of a unit normal in a substep beyond which it is an edge
@@ -67,21 +67,6 @@ class Obstacle:
     h: Float
 
 
-@generic_struct
-class Colliding:
-    """Particles against a shape, as `Workspace` and `Model` have them."""
-
-    radius: Array[Float]
-    start: Array[Vec[3, Float]]
-    v: Array[Vec[3, Float]]
-    x: Array[Vec[4, Float]]
-    hit: Array[Vec[4, Float], 2]
-    push: Array[Vec[4, Float], 2]
-    met: array2d(dtype=int32)
-    leg: Array[Vec[4, Float]]
-    bounced: array(dtype=int32)
-
-
 class ShapeContact(Fixed):
     """Particles against every shape, one launch each.
 
@@ -98,18 +83,20 @@ class ShapeContact(Fixed):
     def forget(self, workspace: Any) -> None:
         """Begin a substep, in which nothing has met anything."""
         w = workspace
-        w.met.zero_()
+        for met in w.met[: w.slots]:
+            met.zero_()
         if self.rechecked:
             w.bounced.zero_()
-        note_filled([w.hit, w.push, w.leg])  # read only where they were written since
+        note_filled([*w.hit, *w.push, w.leg])  # read only where they were written since
 
     def resolve(self, control: Any, workspace: Any, h: Any) -> None:
         """Push particles out of the shapes, where they are at the end of the substep."""
         m, moving = self.model, self._particles(workspace)
         surface = [m.shape_margin, m.shape_mu, m.shape_mu_static, m.shape_restitution, m.shape_scale]
         for s, kind in enumerate(m.shape_type):
-            args = [workspace.pose, control.shape_velocity, *surface, m.shape_heights[s], control.gravity]
-            launch(collide_with(kind), m.particle_count, [self._obstacle(s, h), moving, *args], device=m.device)
+            placed_by = [workspace.pose, control.shape_velocity, *surface, m.shape_heights[s], control.gravity]
+            args = [self._obstacle(s, h), moving, *placed_by]
+            launch(collide_with(kind, workspace.slots), m.particle_count, args, device=m.device)
 
     def recheck(self, control: Any, workspace: Any, h: Any) -> None:
         """End the ways of particles after swept bounces where they meet shapes."""
@@ -117,22 +104,25 @@ class ShapeContact(Fixed):
         for line, s in itertools.product((LEG, WHOLE), self.rechecked):
             surface = [m.shape_margin, m.shape_restitution, m.shape_scale, m.shape_heights[s]]
             args = [line, self._obstacle(s, h), moving, workspace.pose, control.shape_velocity, *surface]
-            launch(recheck_with(m.shape_type[s]), m.particle_count, args, device=m.device)
+            launch(recheck_with(m.shape_type[s], workspace.slots), m.particle_count, args, device=m.device)
 
     def _obstacle(self, s: int, h: Any) -> Any:
         return Obstacle[self.model.dtype](s, self.model.shape_source[s], self.depth, h)
 
     def _particles(self, w: Any) -> Any:
         m = self.model
-        return Colliding[m.dtype](
-            m.particle_radius, w.start, w.v, w.x, w.hit, w.push, w.met, w.leg, w.bounced
-        )  # fmt: skip
+        return Colliding[m.dtype](m.particle_radius, w.start, w.v, w.x, *w.hit, *w.push, *w.met, w.leg, w.bounced)
 
     def bounce(self, control: Any, workspace: Any, shove: Any, h: Any) -> None:
         """Velocities of all particles, of which some met shapes; shove: see `hits.bounce`."""
         m, w = self.model, workspace
-        shapes = [w.pose, control.shape_velocity, m.shape_mu, m.shape_mu_static]
-        launch(bounce, m.particle_count, [w.x, w.start, w.hit, w.push, w.met, shove, *shapes, h, w.v], device=m.device)
+        args = [shove, w.pose, control.shape_velocity, m.shape_mu, m.shape_mu_static, h, w.v]
+        launch(bounce_with(w.slots), m.particle_count, [self._particles(w), *args], device=m.device)
+
+    def carry_on(self, workspace: Any) -> None:
+        """`workspace.onward`: velocities of the arrival, as shapes have turned them."""
+        moving, n = self._particles(workspace), self.model.particle_count
+        launch(carry_on_with(workspace.slots), n, [moving, workspace.onward], device=self.model.device)
 
 
 @kernel
@@ -240,14 +230,11 @@ def detect_with(distance: Any, thin: bool, is_table: bool) -> Any:
     return detect
 
 
-def collide_with(shape_type: ShapeType) -> Any:
-    """The kernel for one type of shape."""
-    return _collide_with(DISTANCE[shape_type], shape_type in _THIN, shape_type is ShapeType.HEIGHTFIELD)
-
-
 @functools.cache
-def _collide_with(distance: Any, thin: bool, is_table: bool) -> Any:
-    detect = detect_with(distance, thin, is_table)
+def collide_with(shape_type: ShapeType, slots: int) -> Any:
+    """The kernel for one type of shape, and particles that remember so many."""
+    distance, hits = DISTANCE[shape_type], hit_functions(slots)
+    detect = detect_with(distance, shape_type in _THIN, shape_type is ShapeType.HEIGHTFIELD)
 
     @kernel
     def collide(
@@ -274,8 +261,8 @@ def _collide_with(distance: Any, thin: bool, is_table: bool) -> Any:
                         above = keep - depth - dot(way, n)
                     touched = since_contact(above, keep, depth, length(way))
                     turn = turned_normal(n, quat_rotate(transform_get_rotation(past), outward), touched)
-                slot = slot_of(moving.met, i, s)
-                coming = velocity_before(moving.v[i], moving.hit, i, slot) - u
+                slot = hits.slot_of(moving, i, s)
+                coming = hits.velocity_before(moving, i, slot) - u
                 arrival = dot(coming, n)
                 e, gained = h * 0.0, h * 0.0  # the second along n from gravity since the impact
                 if arrival < -2.0 * (h * length(gravity[0]) + length(turn) * length(coming)):
@@ -283,26 +270,21 @@ def _collide_with(distance: Any, thin: bool, is_table: bool) -> Any:
                     gained = dot(gravity[0], n) * min(-depth / arrival, h)
                 away = (1.0 + e) * depth
                 slid = rubbed(touched * (way - dot(way, n) * n), mu[s] * away, mu_static[s] * away)
-                moving.x[i] = placed(a, p + away * n - slid)
+                moves = away * vector(n[0], n[1], n[2], 1.0 + 0.0 * away) + hits.pushed_by(moving, i, slot, s)
+                moving.x[i] = placed(a, p + away * n - slid)  # all that is read of it is: so lanes can run together
                 leaving = max((1.0 + e) * gained - e * arrival, h * 0.0) + dot(u, n) + 0.5 * dot(way, turn) / h
-                moves = away * vector(n[0], n[1], n[2], 1.0 + 0.0 * away)
-                if moving.met[i, slot] == s + 1:
-                    moves = moves + moving.push[i, slot]
-                note_hit(moving, i, slot, s, n, leaving, moves)
+                hits.note(moving, i, slot, s, vector(n[0], n[1], n[2], leaving), moves)
                 if left > 0.0 and e > 0.0:
                     moving.bounced[i] = s + 1
 
     return collide
 
 
-def recheck_with(shape_type: ShapeType) -> Any:
-    """The kernel that sweeps new ways, for one type of shape."""
-    return _recheck_with(DISTANCE[shape_type], shape_type is ShapeType.HEIGHTFIELD)
-
-
 @functools.cache
-def _recheck_with(distance: Any, is_table: bool) -> Any:
-    sweep = sweep_with(distance, is_table)
+def recheck_with(shape_type: ShapeType, slots: int) -> Any:
+    """The kernel that sweeps new ways, for one type of shape, and particles that remember so many."""
+    distance, hits = DISTANCE[shape_type], hit_functions(slots)
+    sweep = sweep_with(distance, shape_type is ShapeType.HEIGHTFIELD)
 
     @kernel
     def recheck(
@@ -330,15 +312,16 @@ def _recheck_with(distance: Any, is_table: bool) -> Any:
                 if directed(inward) and (t > 0.0 or enters(above, inward, here - once)):
                     rotation = transform_get_rotation(pose[s])
                     n, back = quat_rotate(rotation, inward), quat_rotate(rotation, touch - here)
-                    slot = min(met_count(moving.met, i), moving.met.shape[1] - 1)
+                    slot = min(hits.count_of(moving, i), int32(slots - 1))
                     moves = vector(back[0], back[1], back[2], keep * 0.0)
                     if moving.bounced[i] < 0:
-                        slot = met_count(moving.met, i) - 1
-                        moves = moves + moving.push[i, slot]
+                        slot = hits.count_of(moving, i) - 1
+                        moves = moves + hits.pushed_by(moving, i, slot, hits.met_in(moving, i, slot))
                     u = surface_velocity(pose[s], twist[s], p)
-                    arrival = dot(velocity_before(moving.v[i], moving.hit, i, slot) - u, n)
+                    arrival = dot(hits.velocity_before(moving, i, slot) - u, n)
                     moving.x[i] = placed(moving.x[i], p + back)
-                    note_hit(moving, i, slot, s, n, max(-restitution[s] * arrival, arrival) + dot(u, n), moves)
+                    leaving = max(-restitution[s] * arrival, arrival) + dot(u, n)
+                    hits.note(moving, i, slot, s, vector(n[0], n[1], n[2], leaving), moves)
                     moving.bounced[i] = -abs(moving.bounced[i])
 
     return recheck

@@ -8,10 +8,11 @@ has not had (`contact`).
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from typing import Any, NamedTuple
 
 from ...core.language import (
-    Array, Float, Vec, array, array2d, dot, func, int32, kernel, length, max, tid, vector,
+    Array, Float, Vec, array, dot, func, generic_struct, int32, kernel, length, max, min, tid,
 )  # fmt: skip
 from ..scene.shapes import surface_velocity
 from .particle import corrected, position
@@ -20,84 +21,206 @@ MOST = 3
 """Shapes that a particle remembers."""
 
 
-@func
-def slot_of(met: Array[int32, 2], i: int32, s: int32) -> int32:
-    """Where a particle keeps shape s: where it has it already, else the first free place, else the last."""
-    last = met.shape[1] - 1
-    slot = int32(0)
-    while slot < last and met[i, slot] != 0 and met[i, slot] != s + 1:
-        slot += 1
-    return slot
+@generic_struct
+class Colliding:
+    """Particles against shapes, as `Workspace` and `Model` have them.
 
-
-@func
-def met_count(met: Array[int32, 2], i: int32) -> int32:
-    """How many shapes a particle has met."""
-    count = int32(0)
-    for k in range(met.shape[1]):
-        if met[i, k] != 0:
-            count += 1
-    return count
-
-
-@func
-def note_hit(
-    moving: Any, i: int32, slot: int32, s: int32, n: Vec[3, Float], leaving: Float, moves: Vec[4, Float]
-) -> None:
-    """Keep what a particle met: see `bounce`."""
-    moving.hit[i, slot] = vector(n[0], n[1], n[2], leaving)
-    moving.push[i, slot] = moves
-    moving.met[i, slot] = s + 1
-
-
-@func
-def velocity_before(v: Vec[3, Float], hit: Array[Vec[4, Float], 2], i: int32, slot: int32) -> Vec[3, Float]:
-    """The velocity with which a particle meets the shape in a slot: those in slots before have turned it."""
-    u = v
-    for k in range(slot):
-        n = position(hit[i, k])
-        u = u + (hit[i, k][3] - dot(u, n)) * n
-    return u
-
-
-@kernel
-def bounce(
-    x: array(dtype=Any), start: array(dtype=Any), hit: array2d(dtype=Any), push: array2d(dtype=Any),
-    met: array2d(dtype=int32), shove: array(dtype=Any), pose: array(dtype=Any), twist: array(dtype=Any),
-    mu: array(dtype=Any), mu_static: array(dtype=Any), h: Any, v: array(dtype=Any),
-):  # fmt: skip
-    """Velocities, as `update_velocity` has them; of what met obstacles, components along normals are replaced, and what
-    that adds is an impulse with friction.
-
-    met: the shapes that a particle met, their numbers + 1; 0 where there are no more. hit: their normals, and the
-    velocities along them afterwards [m/s]. push: how they moved it to where it may be, and the part of that along the
-    normal with which friction has been counted [m]. shove: how far impacts with particles did, which is no velocity
-    [m]; empty where these do not bounce.
+    met0, met1, met2: the shapes that a particle met, their numbers + 1; 0 where there are no more. hit0, ...: their
+    normals, and the velocities along them afterwards [m/s]. push0, ...: how they moved it to where it may be, and the
+    part of that along the normal with which friction has been counted [m]. (An array for each, so that lanes know
+    elements of their own.) leg, bounced: ways after swept bounces, see `contact.recheck_with`.
     """
-    i = tid()
-    u = corrected(v[i], start[i], x[i], h)
-    if shove.shape[0] > 0:
-        u = u - shove[i] / h
-    count = met_count(met, i)
-    for k in range(count):
-        u = u - position(push[i, k]) / h
-    for k in range(count):
-        s = met[i, k] - 1
-        n = position(hit[i, k])
-        gain = hit[i, k][3] - dot(u, n)
-        u = u + gain * n
-        rest = gain - push[i, k][3] / h
+
+    radius: Array[Float]
+    start: Array[Vec[3, Float]]
+    v: Array[Vec[3, Float]]
+    x: Array[Vec[4, Float]]
+    hit0: Array[Vec[4, Float]]
+    hit1: Array[Vec[4, Float]]
+    hit2: Array[Vec[4, Float]]
+    push0: Array[Vec[4, Float]]
+    push1: Array[Vec[4, Float]]
+    push2: Array[Vec[4, Float]]
+    met0: array(dtype=int32)
+    met1: array(dtype=int32)
+    met2: array(dtype=int32)
+    leg: Array[Vec[4, Float]]
+    bounced: array(dtype=int32)
+
+
+@func
+def turned_by(u: Vec[3, Float], hit: Vec[4, Float]) -> Vec[3, Float]:
+    """A velocity after an impact."""
+    n = position(hit)
+    return u + (hit[3] - dot(u, n)) * n
+
+
+class HitFunctions(NamedTuple):
+    """Functions of `Colliding`, for particles that remember a fixed number of shapes."""
+
+    slot_of: Any
+    count_of: Any
+    velocity_before: Any
+    met_in: Any
+    pushed_by: Any
+    note: Any
+
+
+@functools.cache
+def hit_functions(slots: int) -> HitFunctions:
+    """For particles that remember so many shapes: 1 to `MOST`."""
+
+    @func
+    def slot_of(moving: Any, i: int32, s: int32) -> int32:
+        """Where a particle keeps shape s: where it has it already, else the first free place, else the last."""
+        slot = int32(0)
+        if slots > 1:
+            if moving.met0[i] != 0 and moving.met0[i] != s + 1:
+                slot = 1
+        if slots > 2:
+            if slot == 1 and moving.met1[i] != 0 and moving.met1[i] != s + 1:
+                slot = 2
+        return slot
+
+    @func
+    def count_of(moving: Any, i: int32) -> int32:
+        """How many shapes a particle has met."""
+        count = min(moving.met0[i], 1)
+        if slots > 1:
+            count += min(moving.met1[i], 1)
+        if slots > 2:
+            count += min(moving.met2[i], 1)
+        return count
+
+    @func
+    def velocity_before(moving: Any, i: int32, slot: int32) -> Any:
+        """The velocity with which a particle meets the shape in a slot: those in slots before have turned it."""
+        u = moving.v[i]
+        if slot > 0:
+            u = turned_by(u, moving.hit0[i])
+        if slots > 1:
+            if slot > 1:
+                u = turned_by(u, moving.hit1[i])
+        if slots > 2:
+            if slot > 2:
+                u = turned_by(u, moving.hit2[i])
+        return u
+
+    @func
+    def met_in(moving: Any, i: int32, slot: int32) -> int32:
+        """The shape in a slot; -1 for none."""
+        met = moving.met0[i]
+        if slots > 1:
+            if slot == 1:
+                met = moving.met1[i]
+        if slots > 2:
+            if slot == 2:
+                met = moving.met2[i]
+        return met - 1
+
+    @func
+    def pushed_by(moving: Any, i: int32, slot: int32, s: int32) -> Any:
+        """How the shape in a slot has pushed a particle; nothing where another one is there."""
+        moves = 0.0 * moving.x[i]
+        if met_in(moving, i, slot) == s:
+            if slot == 0:
+                moves = moving.push0[i]
+            if slots > 1:
+                if slot == 1:
+                    moves = moving.push1[i]
+            if slots > 2:
+                if slot == 2:
+                    moves = moving.push2[i]
+        return moves
+
+    @func
+    def note(moving: Any, i: int32, slot: int32, s: int32, hit: Vec[4, Float], moves: Vec[4, Float]) -> None:
+        """Keep what a particle met."""
+        if slot == 0:
+            moving.hit0[i], moving.push0[i], moving.met0[i] = hit, moves, s + 1
+        if slots > 1:
+            if slot == 1:
+                moving.hit1[i], moving.push1[i], moving.met1[i] = hit, moves, s + 1
+        if slots > 2:
+            if slot == 2:
+                moving.hit2[i], moving.push2[i], moving.met2[i] = hit, moves, s + 1
+
+    return HitFunctions(slot_of, count_of, velocity_before, met_in, pushed_by, note)
+
+
+@functools.cache
+def bounce_with(slots: int) -> Any:
+    """The kernel of velocities, for particles that remember so many shapes."""
+
+    @func
+    def leave(
+        u: Vec[3, Float], p: Vec[3, Float], hit: Vec[4, Float], push: Float, pose: Any, twist: Any, mu: Float,
+        mu_static: Float,
+    ) -> Vec[3, Float]:  # fmt: skip
+        """The velocity after an impact, and friction; push: of which friction has been counted, per time [m/s]."""
+        n = position(hit)
+        gain = hit[3] - dot(u, n)
+        after = u + gain * n
+        rest = gain - push
         if rest > 0.0:
-            slip = u - surface_velocity(pose[s], twist[s], position(x[i]))
-            u = u - rubbed(slip - dot(slip, n) * n, mu[s] * rest, mu_static[s] * rest)
-    v[i] = u
+            slip = after - surface_velocity(pose, twist, p)
+            after = after - rubbed(slip - dot(slip, n) * n, mu * rest, mu_static * rest)
+        return after
+
+    @kernel
+    def bounce(
+        moving: Any, shove: array(dtype=Any), pose: array(dtype=Any), twist: array(dtype=Any), mu: array(dtype=Any),
+        mu_static: array(dtype=Any), h: Any, v: array(dtype=Any),
+    ):  # fmt: skip
+        """Velocities, as `update_velocity` has them; of what met obstacles, components along normals are replaced, and
+        what that adds is an impulse with friction.
+
+        shove: how far impacts with particles moved them, which is no velocity [m]; empty where these do not bounce.
+        """
+        i = tid()
+        a = moving.x[i]
+        p, u = position(a), corrected(v[i], moving.start[i], a, h)
+        if shove.shape[0] > 0:
+            u = u - shove[i] / h
+        first, second, third = moving.met0[i], int32(0), int32(0)
+        if first != 0:
+            u = u - position(moving.push0[i]) / h
+        if slots > 1:
+            second = moving.met1[i]
+            if second != 0:
+                u = u - position(moving.push1[i]) / h
+        if slots > 2:
+            third = moving.met2[i]
+            if third != 0:
+                u = u - position(moving.push2[i]) / h
+        if first != 0:
+            s, push = first - 1, moving.push0[i][3] / h
+            u = leave(u, p, moving.hit0[i], push, pose[s], twist[s], mu[s], mu_static[s])
+        if slots > 1:
+            if second != 0:
+                s, push = second - 1, moving.push1[i][3] / h
+                u = leave(u, p, moving.hit1[i], push, pose[s], twist[s], mu[s], mu_static[s])
+        if slots > 2:
+            if third != 0:
+                s, push = third - 1, moving.push2[i][3] / h
+                u = leave(u, p, moving.hit2[i], push, pose[s], twist[s], mu[s], mu_static[s])
+        v[i] = u
+
+    return bounce
 
 
-@kernel
-def carry_on(v: array(dtype=Any), hit: array2d(dtype=Any), met: array2d(dtype=int32), onward: array(dtype=Any)):
-    """Velocities of the free motion, as shapes have turned them."""
-    i = tid()
-    onward[i] = velocity_before(v[i], hit, i, met_count(met, i))
+@functools.cache
+def carry_on_with(slots: int) -> Any:
+    """The kernel of free motion among shapes, for particles that remember so many."""
+    hits = hit_functions(slots)
+
+    @kernel
+    def carry_on(moving: Any, onward: array(dtype=Any)):
+        """Velocities of the free motion, as shapes have turned them."""
+        i = tid()
+        onward[i] = hits.velocity_before(moving, i, hits.count_of(moving, i))
+
+    return carry_on
 
 
 @kernel

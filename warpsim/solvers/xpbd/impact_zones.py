@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.language import (
-    Array, array, array2d, array_scan, atomic_add, atomic_max, cross, diag, float64, func, int32, inverse, kernel,
+    Array, array, array_scan, atomic_add, atomic_max, cross, diag, float64, func, int32, inverse, kernel,
     launch, mat33d, max, min, outer, skew, tid, vec3d, vec4i, vector, zeros,
 )  # fmt: skip
 from ...core.runtime.arrays.fixed import Fixed
@@ -71,9 +71,9 @@ class ImpactZones(Fixed):
         w, n = workspace, self.model.particle_count
         lists = [self.zone, self.struck, self.firsts, self.members]
         if self.model.shape_count:
-            self._list(choose_shapes, n, rounds, *lists, w.met, self.ride)
+            self._list(choose_shapes, n, rounds, *lists, w.met[0], self.ride)
         motion = [self.centre, self.shift, self.turn]
-        arguments = [*lists, w.inv_mass, w.met, w.start, w.x, *motion]
+        arguments = [*lists, w.inv_mass, w.met[0], w.start, w.x, *motion]
         launch(measure_motion, n, arguments, device=self.model.device)
         launch(move_as_one, n, [rounds, self.zone, self.struck, *motion, w.start, w.x], device=self.model.device)
         if self.model.shape_count:
@@ -152,17 +152,17 @@ def weight_of(w: Any, held: bool, touches: bool) -> float64:
 
 
 @func
-def touches_shape(met: Array[int32, 2], i: int32) -> bool:
+def touches_shape(met: Array[int32, 1], i: int32) -> bool:
     touches = False
     if i < met.shape[0]:
-        touches = met[i, 0] != 0
+        touches = met[i] != 0
     return touches
 
 
 @kernel
 def measure_motion(
     zone: array(dtype=int32), struck: array(dtype=int32), firsts: array(dtype=int32), members: array(dtype=int32),
-    inv_mass: array(dtype=Any), met: array2d(dtype=int32), start: array(dtype=Any), x: array(dtype=Any),
+    inv_mass: array(dtype=Any), met: array(dtype=int32), start: array(dtype=Any), x: array(dtype=Any),
     centre: array(dtype=vec3d), shift: array(dtype=vec3d), turn: array(dtype=mat33d),
 ):  # fmt: skip
     """The centre of each zone that is struck, how far it goes, and how it turns."""
@@ -219,7 +219,7 @@ def move_as_one(
 @kernel
 def choose_shapes(
     rounds: array(dtype=int32), zone: array(dtype=int32), struck: array(dtype=int32), firsts: array(dtype=int32),
-    members: array(dtype=int32), met: array2d(dtype=int32), ride: array(dtype=int32),
+    members: array(dtype=int32), met: array(dtype=int32), ride: array(dtype=int32),
 ):  # fmt: skip
     """The shape that the first particle of a zone touches that touches one; -1 for none, and while others may do."""
     i = tid()
@@ -227,7 +227,7 @@ def choose_shapes(
     if zone[i] == i and struck[i] > 0 and rounds[0] > _RIDING:
         for n in range(firsts[i], firsts[i + 1]):
             if ride[i] < 0 and touches_shape(met, members[n]):
-                ride[i] = met[members[n], 0] - 1
+                ride[i] = met[members[n]] - 1
 
 
 @kernel

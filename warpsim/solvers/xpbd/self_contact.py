@@ -61,7 +61,7 @@ class SelfContact(Fixed):
         m, w = self.model, workspace
         near, surface = Near(contacts.neighbors, contacts.counts, w.touching), [contacts.friction, contacts.restitution]
         moving = [gravity, h, m.particle_radius, w.start, w.v, w.x]
-        launch(count_overlaps, m.particle_count, [near, *moving], device=m.device)
+        launch(count_overlaps, m.particle_count, [near, m.particle_radius, w.start, w.x], device=m.device)
         args = [near, int(contacts.bounces), *surface, *moving, w.apart, w.shove]
         launch(separate, m.particle_count, args, device=m.device)
         copy(w.x, w.apart)
@@ -71,7 +71,7 @@ class SelfContact(Fixed):
         m, w = self.model, workspace
         near, surface = Near(contacts.neighbors, contacts.counts, w.touching), [contacts.friction, contacts.restitution]
         free = [gravity, h, m.particle_radius, w.inv_mass, w.start, w.arrival]
-        launch(count_impacts, m.particle_count, [near, *free], device=m.device)
+        launch(count_impacts, m.particle_count, [near, *free[1:]], device=m.device)
         for _ in range(_ROUNDS):
             launch(rebound, m.particle_count, [near, *surface, *free, w.onward, w.v, w.rebound], device=m.device)
             copy(w.v, w.rebound)
@@ -96,14 +96,26 @@ def share(near: Near, i: int32, j: int32, like: Float) -> Float:
 
 
 @func
+def meet(before: Vec[3, Float], offset: Vec[3, Float], keep: Float) -> bool:
+    """Whether two particles overlap at the end of a substep, or have passed through each other in it."""
+    if dot(offset, offset) < keep * keep:
+        return True
+    way = offset - before
+    along = dot(before, way)
+    if along >= 0.0 or dot(offset, way) <= 0.0:
+        return False
+    return along * along > dot(way, way) * (dot(before, before) - keep * keep)
+
+
+@func
 def meeting(
     before: Vec[3, Float], offset: Vec[3, Float], coming: Vec[3, Float], keep: Float, slow: Float, i: int32, j: int32
 ) -> tuple[Float, Vec[3, Float], Float, Float]:  # fmt: skip
-    """How two particles that keep apart by `keep` meet in a substep, in which their offset moves from `before`.
+    """How two particles that keep apart by `keep`, and `meet`, do so while their offset moves from `before`.
 
     The depth [m], the normal, the part of the substep in contact, and the speed of an impact [m/s], below zero; 0 for
-    what touches without one. The depth of what does not meet is not above zero. What arrives faster than `slow` meets
-    with the normal of the moment of impact, also if it has passed through since.
+    what touches without one. What arrives faster than `slow` meets with the normal of the moment of impact, also if it
+    has passed through since; what has done so more slowly has a depth below zero.
     """
     way = offset - before
     once, far = length(before), length(way)
@@ -127,21 +139,15 @@ def meeting(
 
 
 @kernel
-def count_overlaps(
-    near: Near, gravity: array(dtype=Any), h: Any, radius: array(dtype=Any), start: array(dtype=Any),
-    v: array(dtype=Any), x: array(dtype=Any),
-):  # fmt: skip
+def count_overlaps(near: Near, radius: array(dtype=Any), start: array(dtype=Any), x: array(dtype=Any)):
     """How many others each particle meets."""
     i = tid()
-    a, slow, met = x[i], 2.0 * h * length(gravity[0]), int32(0)
+    a, p, met = x[i], start[i], int32(0)
     for n in range(near_count(near, i)):
         j = near.neighbors[i, n]
-        b, keep = x[j], radius[i] + radius[j]
-        if a[3] + b[3] > 0.0:
-            offset = position(a) - position(b)
-            depth, _, _, _ = meeting(start[i] - start[j], offset, v[i] - v[j], keep, slow, i, j)
-            if depth > 0.0:
-                met += 1
+        b = x[j]
+        if a[3] + b[3] > 0.0 and meet(p - start[j], position(a) - position(b), radius[i] + radius[j]):
+            met += 1
     near.touching[i] = met
 
 
@@ -163,8 +169,8 @@ def separate(
             j = near.neighbors[i, n]
             b, keep = x[j], radius[i] + radius[j]
             w = a[3] + b[3]
-            if w > 0.0:
-                before, offset = start[i] - start[j], position(a) - position(b)
+            before, offset = start[i] - start[j], position(a) - position(b)
+            if w > 0.0 and meet(before, offset, keep):
                 depth, normal, touched, speed = meeting(before, offset, v[i] - v[j], keep, slow, i, j)
                 if depth > 0.0:
                     part = share(near, i, j, w) / w
@@ -186,19 +192,18 @@ def separate(
 
 @kernel
 def count_impacts(
-    near: Near, gravity: array(dtype=Any), h: Any, radius: array(dtype=Any), inv_mass: array(dtype=Any),
-    start: array(dtype=Any), arrival: array(dtype=Any),
+    near: Near, h: Any, radius: array(dtype=Any), inv_mass: array(dtype=Any), start: array(dtype=Any),
+    arrival: array(dtype=Any),
 ):  # fmt: skip
-    """How many others each particle has impacts with."""
+    """How many others the free motion of each particle leads into."""
     i = tid()
-    slow, met = 2.0 * h * length(gravity[0]), int32(0)
+    met = int32(0)
     for n in range(near_count(near, i)):
         j = near.neighbors[i, n]
-        if inv_mass[i] + inv_mass[j] > 0.0:
-            before, coming = start[i] - start[j], arrival[i] - arrival[j]
-            _, _, _, speed = meeting(before, before + h * coming, coming, radius[i] + radius[j], slow, i, j)
-            if speed < 0.0:
-                met += 1
+        before = start[i] - start[j]
+        ends = before + h * (arrival[i] - arrival[j])
+        if inv_mass[i] + inv_mass[j] > 0.0 and meet(before, ends, radius[i] + radius[j]):
+            met += 1
     near.touching[i] = met
 
 
@@ -220,9 +225,9 @@ def rebound(
         for n in range(near_count(near, i)):
             j = near.neighbors[i, n]
             w = inv_mass[i] + inv_mass[j]
-            if w > 0.0:
-                before, coming = start[i] - start[j], arrival[i] - arrival[j]
-                _, normal, _, speed = meeting(before, before + h * coming, coming, radius[i] + radius[j], slow, i, j)
+            before, coming, keep = start[i] - start[j], arrival[i] - arrival[j], radius[i] + radius[j]
+            if w > 0.0 and meet(before, before + h * coming, keep):
+                _, normal, _, speed = meeting(before, before + h * coming, coming, keep, slow, i, j)
                 onto = dot(onward[i] - onward[j], normal)
                 if speed < 0.0 and onto < 0.0:
                     slip = u - v[j]

@@ -33,7 +33,7 @@ from .attachment import Attachments
 from .bending import DIHEDRAL, ISOMETRIC, Bending
 from .contact import ShapeContact, place_shapes
 from .distance import Springs
-from .hits import carry_on, retract
+from .hits import retract
 from .membrane import Membranes, stretched
 from .particle import pack, predict, unpack, update_velocity
 from .pressure import Pressures
@@ -254,7 +254,7 @@ class SolverXPBD(Fixed):
             copy(w.onward, w.v)
         if self.model.shape_count:
             if bouncing:
-                self._run(carry_on, self.model.particle_count, w.arrival, w.hit, w.met, w.onward)
+                self.contact.carry_on(w)
             self.contact.bounce(control, w, w.shove if bouncing else w.still, h)
         else:
             self._run(update_velocity, self.model.particle_count, w.x, w.start, h, w.v)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.language import int32, zeros
+from ...core.language import array, int32, zeros
 from ...core.runtime.arrays.fixed import Fixed
 from .hits import MOST
 
@@ -16,14 +16,14 @@ class Workspace(Fixed):
     substep began [m]. force: [N]. apart: x after contact between particles. touching: how many others a particle
     overlaps with, or has impacts with. arrival, onward, rebound: velocities before impacts, after those with
     shapes, and after all [m/s]. shove: see `self_contact.separate`.
-    pose: of shapes now. hit, push, met: shapes that particles met, see `hits.bounce`. leg, bounced: ways of particles
-    after swept bounces, see `contact.recheck_with`.
+    pose: of shapes now. slots: how many shapes particles remember; hit, push, met, leg, bounced: see
+    `hits.Colliding`.
     """
 
     def __init__(self, model: Any):
         options: dict[str, Any] = {"device": model.device, "requires_grad": True}
-        n, shapes = model.particle_count, min(model.shape_count, MOST)
-        hits = (n if shapes else 0, max(shapes, 1))
+        n, self.slots = model.particle_count, max(1, min(model.shape_count, MOST))
+        kept = [n if k < model.shape_count else 0 for k in range(MOST)]
         self.x = zeros(n, model.vec4, **options)
         self.inv_mass = zeros(n, model.dtype, **options)
         self.v, self.start, self.force = (zeros(n, model.vec3, **options) for _ in range(3))
@@ -32,11 +32,12 @@ class Workspace(Fixed):
         self.touching = zeros(n, int32, model.device)
         self.pose = zeros(model.shape_count, model.transform, **options)
         self.apart = zeros(n, model.vec4, **options)
-        self.hit, self.push = (zeros(hits, model.vec4, **options) for _ in range(2))
-        self.met, self.bounced = zeros(hits, int32, model.device), zeros(hits[0], int32, model.device)
-        self.leg = zeros(hits[0], model.vec4, **options)
+        self.hit, self.push = (tuple(zeros(k, model.vec4, **options) for k in kept) for _ in range(2))
+        self.met = tuple(zeros(k, int32, model.device) for k in kept)
+        self.bounced, self.leg = zeros(kept[0], int32, model.device), zeros(kept[0], model.vec4, **options)
 
     @property
     def arrays(self) -> list[Any]:
         """All of them."""
-        return list(vars(self).values())
+        own = [a for a in vars(self).values() if isinstance(a, array)]
+        return [*own, *self.hit, *self.push, *self.met]
