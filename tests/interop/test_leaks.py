@@ -103,6 +103,7 @@ def new_kernels_in_torch():
     wp.torch_op(new_kernel())(torch.ones(64, requires_grad=True)).sum().backward()
 
 
+@pytest.mark.assembled_one_in(1009)  # programs that wait to be assembled are kept
 @pytest.mark.parametrize("make", [jax_operators, torch_operators, new_kernels_in_torch, tapes, graphs])
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_what_is_made_anew_and_dropped_leaves_nothing(make):

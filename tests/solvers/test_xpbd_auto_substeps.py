@@ -39,9 +39,9 @@ def hanging(cells, stiffness=1e4, iterations=1, **options):
 
 
 def test_a_poncho_stays_on_its_figure():
-    """What slides through with few substeps at 24 frames a second stays with chosen ones."""
+    """What few substeps at 24 frames a second stretch to twice its length stays as it is with chosen ones."""
     fixed, chosen = wear(30, 4), wear(30, "auto")
-    assert fixed.highest < 0.0 and max(fixed.strain) > 2.0
+    assert max(fixed.strain) > 1.0 and fixed.lowest < 0.5
     assert chosen.highest > SHOULDERS and chosen.lowest > 0.6 and chosen.crossed is None
     assert max(chosen.strain) < 0.5 and chosen.strain[-1] < 0.2
     assert np.mean(chosen.substeps) < 40 and max(chosen.substeps) <= 128

@@ -62,7 +62,8 @@ class SelfContact(Fixed):
         near, surface = Near(contacts.neighbors, contacts.counts, w.touching), [contacts.friction, contacts.restitution]
         moving = [gravity, h, m.particle_radius, w.start, w.v, w.x]
         launch(count_overlaps, m.particle_count, [near, m.particle_radius, w.start, w.x], device=m.device)
-        args = [near, int(contacts.bounces), *surface, *moving, w.apart, w.shove]
+        shove = w.shove if contacts.bounces else w.still
+        args = [near, int(contacts.bounces), *surface, *moving, w.apart, shove]
         launch(separate, m.particle_count, args, device=m.device)
         copy(w.x, w.apart)
 
