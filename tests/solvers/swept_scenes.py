@@ -5,9 +5,9 @@ Lengths are about 1 m, substeps 1 s long.
 
 import numpy as np
 from scipy.spatial.transform import Rotation
-from warpsim.solvers.cloth import edges
 
 from warpsim.solvers import ModelBuilder
+from warpsim.solvers.scene.cloth import edges
 
 KINDS = ("two sheets", "a sheet that crumples", "sheets on a held one", "sheets on a floor", "a ball in a sheet")
 

@@ -69,6 +69,12 @@ class HitFunctions(NamedTuple):
 @functools.cache
 def hit_functions(slots: int) -> HitFunctions:
     """For particles that remember so many shapes: 1 to `MOST`."""
+    met_in = met_in_with(slots)
+    return HitFunctions(*slots_with(slots), velocity_with(slots), met_in, pushed_with(slots, met_in), note_with(slots))
+
+
+def slots_with(slots: int) -> tuple[Any, Any]:
+    """Which slot a shape has, and how many have one."""
 
     @func
     def slot_of(moving: Any, i: int32, s: int32) -> int32:
@@ -92,6 +98,12 @@ def hit_functions(slots: int) -> HitFunctions:
             count += min(moving.met2[i], 1)
         return count
 
+    return slot_of, count_of
+
+
+def velocity_with(slots: int) -> Any:
+    """Velocities between impacts."""
+
     @func
     def velocity_before(moving: Any, i: int32, slot: int32) -> Any:
         """The velocity with which a particle meets the shape in a slot: those in slots before have turned it."""
@@ -106,6 +118,12 @@ def hit_functions(slots: int) -> HitFunctions:
                 u = turned_by(u, moving.hit2[i])
         return u
 
+    return velocity_before
+
+
+def met_in_with(slots: int) -> Any:
+    """The shapes in slots."""
+
     @func
     def met_in(moving: Any, i: int32, slot: int32) -> int32:
         """The shape in a slot; -1 for none."""
@@ -117,6 +135,12 @@ def hit_functions(slots: int) -> HitFunctions:
             if slot == 2:
                 met = moving.met2[i]
         return met - 1
+
+    return met_in
+
+
+def pushed_with(slots: int, met_in: Any) -> Any:
+    """What shapes in slots did to a particle's place."""
 
     @func
     def pushed_by(moving: Any, i: int32, slot: int32, s: int32) -> Any:
@@ -133,6 +157,12 @@ def hit_functions(slots: int) -> HitFunctions:
                     moves = moving.push2[i]
         return moves
 
+    return pushed_by
+
+
+def note_with(slots: int) -> Any:
+    """How slots are written."""
+
     @func
     def note(moving: Any, i: int32, slot: int32, s: int32, hit: Vec[4, Float], moves: Vec[4, Float]) -> None:
         """Keep what a particle met."""
@@ -145,7 +175,7 @@ def hit_functions(slots: int) -> HitFunctions:
             if slot == 2:
                 moving.hit2[i], moving.push2[i], moving.met2[i] = hit, moves, s + 1
 
-    return HitFunctions(slot_of, count_of, velocity_before, met_in, pushed_by, note)
+    return note
 
 
 @functools.cache

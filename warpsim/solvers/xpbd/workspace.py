@@ -23,7 +23,7 @@ class Workspace(Fixed):
     def __init__(self, model: Any):
         options: dict[str, Any] = {"device": model.device, "requires_grad": True}
         n, self.slots = model.particle_count, max(1, min(model.shape_count, MOST))
-        kept = [n if k < model.shape_count else 0 for k in range(MOST)]
+        sizes = [n if k < model.shape_count else 0 for k in range(MOST)]
         self.x = zeros(n, model.vec4, **options)
         self.inv_mass = zeros(n, model.dtype, **options)
         self.v, self.start, self.force = (zeros(n, model.vec3, **options) for _ in range(3))
@@ -32,9 +32,9 @@ class Workspace(Fixed):
         self.touching = zeros(n, int32, model.device)
         self.pose = zeros(model.shape_count, model.transform, **options)
         self.apart = zeros(n, model.vec4, **options)
-        self.hit, self.push = (tuple(zeros(k, model.vec4, **options) for k in kept) for _ in range(2))
-        self.met = tuple(zeros(k, int32, model.device) for k in kept)
-        self.bounced, self.leg = zeros(kept[0], int32, model.device), zeros(kept[0], model.vec4, **options)
+        self.hit, self.push = (tuple(zeros(k, model.vec4, **options) for k in sizes) for _ in range(2))
+        self.met = tuple(zeros(k, int32, model.device) for k in sizes)
+        self.bounced, self.leg = zeros(sizes[0], int32, model.device), zeros(sizes[0], model.vec4, **options)
 
     @property
     def arrays(self) -> list[Any]:
