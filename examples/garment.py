@@ -11,8 +11,7 @@ import numpy as np
 import warpsim as wp
 from warpsim.plot import Surface
 from warpsim.render import Film, SimulationParser, add_film_options
-from warpsim.solvers import Contacts, ModelBuilder, ShapeConfig, SolverXPBD
-from warpsim.solvers.scene import cloth
+from warpsim.solvers import Contacts, ModelBuilder, ShapeConfig, SolverXPBD, cloth
 
 RADIUS, HALF, MIDDLE = 0.17, 0.25, 0.75  # of the capsule: radius, half length of its axis, height of its middle [m]
 NECK, EASE, LENGTH, HEM = 0.45, 0.012, 0.62, 0.33  # angle of the opening [rad], air, below the shoulder, hem radius [m]

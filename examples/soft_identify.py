@@ -12,8 +12,7 @@ import warpsim as wp
 from warpsim.optim import LBFGS
 from warpsim.plot import Surface, tube
 from warpsim.render import Film, SimulationParser, add_film_options
-from warpsim.solvers import ModelBuilder, SolverXPBD
-from warpsim.solvers.scene import soft
+from warpsim.solvers import ModelBuilder, SolverXPBD, soft
 
 CELLS, CELL, CLEAR = (8, 2, 2), 0.05, 0.45  # of the beam; [m]; height of its lower side [m]
 DENSITY, DAMPING, NOISE = 1000.0, 0.02, 1.0e-3  # [kg/m^3], [s], of the measured positions [m]

@@ -11,8 +11,7 @@ import numpy as np
 import warpsim as wp
 from warpsim.plot import Surface, box
 from warpsim.render import Film, SimulationParser, add_film_options
-from warpsim.solvers import ModelBuilder, ShapeConfig, SolverXPBD
-from warpsim.solvers.scene import soft
+from warpsim.solvers import ModelBuilder, ShapeConfig, SolverXPBD, soft
 
 RADIUS, DENSITY, YOUNG, POISSON = 0.25, 1000.0, 1.0e5, 0.45  # [m], [kg/m^3], [Pa], [-]
 HALF, CLEAR, DEEP = 0.35, 0.56, 0.28  # half side of the plate; its lower face at the top and at the bottom [m]

@@ -3,7 +3,7 @@
 import pytest
 from pxr import Usd
 
-from warpsim.solvers.scene import soft
+from warpsim.solvers import soft
 
 EXAMPLE = "soft_identify"
 

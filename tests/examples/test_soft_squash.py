@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from pxr import Usd, UsdGeom
 
-from warpsim.solvers.scene import soft
+from warpsim.solvers import soft
 
 EXAMPLE = "soft_squash"
 

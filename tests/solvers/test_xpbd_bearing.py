@@ -11,8 +11,7 @@ from scipy.spatial import Delaunay
 
 import warpsim as wp
 from warpsim.core.runtime.launches import pool
-from warpsim.solvers import ModelBuilder, SolverXPBD
-from warpsim.solvers.scene import soft
+from warpsim.solvers import ModelBuilder, SolverXPBD, soft
 from warpsim.solvers.xpbd import statics
 
 SEEDS = range(int(os.environ.get("WARPSIM_FUZZ_BEARING", "6")))

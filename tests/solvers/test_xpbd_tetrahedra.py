@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import warpsim as wp
-from warpsim.solvers import ModelBuilder, SolverXPBD
-from warpsim.solvers.scene import soft
+from warpsim.solvers import ModelBuilder, SolverXPBD, soft
 
 SEEDS = range(int(os.environ.get("WARPSIM_FUZZ_TETRAHEDRA", "1")))
 

@@ -19,6 +19,8 @@ from typing import Any
 
 from .contact.contacts import Contacts
 from .particles.statistics import ParticleStatistics
+from .scene import cloth as cloth
+from .scene import soft as soft
 from .scene.builder import RIGID, ModelBuilder, ShapeConfig, lame
 from .scene.control import Control
 from .scene.model import Model
