@@ -114,7 +114,7 @@ class ShapeContact(Fixed):
         return Colliding[m.dtype](m.particle_radius, w.start, w.v, w.x, *w.hit, *w.push, *w.met, w.leg, w.bounced)
 
     def bounce(self, control: Any, workspace: Any, shove: Any, h: Any) -> None:
-        """Velocities of all particles, of which some met shapes; shove: see `hits.bounce`."""
+        """Velocities of all particles, of which some met shapes; shove: see `hits.bounce_with`."""
         m, w = self.model, workspace
         args = [shove, w.pose, control.shape_velocity, m.shape_mu, m.shape_mu_static, h, w.v]
         launch(bounce_with(w.slots), m.particle_count, [self._particles(w), *args], device=m.device)
@@ -313,10 +313,9 @@ def recheck_with(shape_type: ShapeType, slots: int) -> Any:
                     rotation = transform_get_rotation(pose[s])
                     n, back = quat_rotate(rotation, inward), quat_rotate(rotation, touch - here)
                     slot = min(hits.count_of(moving, i), int32(slots - 1))
-                    moves = vector(back[0], back[1], back[2], keep * 0.0)
                     if moving.bounced[i] < 0:
                         slot = hits.count_of(moving, i) - 1
-                        moves = moves + hits.pushed_by(moving, i, slot, hits.met_in(moving, i, slot))
+                    moves = vector(back[0], back[1], back[2], keep * 0.0) + hits.pushed_by(moving, i, slot, s)
                     u = surface_velocity(pose[s], twist[s], p)
                     arrival = dot(hits.velocity_before(moving, i, slot) - u, n)
                     moving.x[i] = placed(moving.x[i], p + back)

@@ -61,7 +61,6 @@ class HitFunctions(NamedTuple):
     slot_of: Any
     count_of: Any
     velocity_before: Any
-    met_in: Any
     pushed_by: Any
     note: Any
 
@@ -69,8 +68,7 @@ class HitFunctions(NamedTuple):
 @functools.cache
 def hit_functions(slots: int) -> HitFunctions:
     """For particles that remember so many shapes: 1 to `MOST`."""
-    met_in = met_in_with(slots)
-    return HitFunctions(*slots_with(slots), velocity_with(slots), met_in, pushed_with(slots, met_in), note_with(slots))
+    return HitFunctions(*slots_with(slots), velocity_with(slots), pushed_with(slots), note_with(slots))
 
 
 def slots_with(slots: int) -> tuple[Any, Any]:
@@ -121,40 +119,27 @@ def velocity_with(slots: int) -> Any:
     return velocity_before
 
 
-def met_in_with(slots: int) -> Any:
-    """The shapes in slots."""
-
-    @func
-    def met_in(moving: Any, i: int32, slot: int32) -> int32:
-        """The shape in a slot; -1 for none."""
-        met = moving.met0[i]
-        if slots > 1:
-            if slot == 1:
-                met = moving.met1[i]
-        if slots > 2:
-            if slot == 2:
-                met = moving.met2[i]
-        return met - 1
-
-    return met_in
-
-
-def pushed_with(slots: int, met_in: Any) -> Any:
+def pushed_with(slots: int) -> Any:
     """What shapes in slots did to a particle's place."""
 
     @func
     def pushed_by(moving: Any, i: int32, slot: int32, s: int32) -> Any:
-        """How the shape in a slot has pushed a particle; nothing where another one is there."""
-        moves = 0.0 * moving.x[i]
-        if met_in(moving, i, slot) == s:
-            if slot == 0:
-                moves = moving.push0[i]
-            if slots > 1:
-                if slot == 1:
+        """How a slot has pushed a particle so far; friction has been counted of that only for shape s itself."""
+        met, moves = moving.met0[i], 0.0 * moving.x[i]
+        if slot == 0 and met != 0:
+            moves = moving.push0[i]
+        if slots > 1:
+            if slot == 1:
+                met = moving.met1[i]
+                if met != 0:
                     moves = moving.push1[i]
-            if slots > 2:
-                if slot == 2:
+        if slots > 2:
+            if slot == 2:
+                met = moving.met2[i]
+                if met != 0:
                     moves = moving.push2[i]
+        if met != s + 1:
+            moves[3] = 0.0 * moves[3]
         return moves
 
     return pushed_by

@@ -5,13 +5,11 @@ that no two threads write to one particle and the result does not depend on thei
 divided by the contacts of the particle that has more of them: the same for both, so that momentum is kept, and no
 particle moves farther than the mean of its contacts asks for (each particle's own mean, M. Macklin et al. 2014, section
 4.2, makes momentum where one has more contacts than the other). Friction takes back tangential motion, and restitution
-counts the moment of impact, as in `contact`. Particles at the very same place leave each other along
-x, by their numbers.
+counts the moment of impact, as in `contact`. Particles at the very same place leave each other along x, by numbers.
 
 Contacts with restitution (`Contacts.bounces`) set velocities of impacts by themselves, after those with shapes: what
 pushed particles apart for an impact, or out of what an earlier one left, is no velocity, and the impulse has all of the
-friction. Velocities after impacts
-of one particle with several are found in a few rounds.
+friction. Velocities after impacts of one particle with several are found in a few rounds.
 """
 
 from __future__ import annotations
@@ -217,7 +215,7 @@ def rebound(
     """Velocities of particles whose free motion led into each other: along the normal -e times that of the arrival,
     with the friction of that impulse.
 
-    onward: velocities of the arrival as shapes have turned them, see `hits.carry_on`.
+    onward: velocities of the arrival as shapes have turned them, see `hits.carry_on_with`.
     """
     i = tid()
     u, slow = v[i], 2.0 * h * length(gravity[0])
