@@ -313,9 +313,10 @@ def recheck_with(shape_type: ShapeType, slots: int) -> Any:
                     rotation = transform_get_rotation(pose[s])
                     n, back = quat_rotate(rotation, inward), quat_rotate(rotation, touch - here)
                     slot = min(hits.count_of(moving, i), int32(slots - 1))
+                    moves = vector(back[0], back[1], back[2], keep * 0.0)
                     if moving.bounced[i] < 0:
                         slot = hits.count_of(moving, i) - 1
-                    moves = vector(back[0], back[1], back[2], keep * 0.0) + hits.pushed_by(moving, i, slot, s)
+                        moves = moves + hits.pushed_by(moving, i, slot, hits.met_in(moving, i, slot))
                     u = surface_velocity(pose[s], twist[s], p)
                     arrival = dot(hits.velocity_before(moving, i, slot) - u, n)
                     moving.x[i] = placed(moving.x[i], p + back)

@@ -3,7 +3,7 @@
 A particle keeps up to three shapes that it met, in the order of the model: enough for the corner of a room. A fourth
 takes the place of the third. The velocity update goes through them in this order: each replaces the component along its
 normal of the velocity that those before left, and rubs with the part of this change that friction at position level
-has not had (`contact`).
+has not had (`contact`). Along the normal of a forgotten one the velocity is that between places.
 """
 
 from __future__ import annotations
@@ -61,6 +61,7 @@ class HitFunctions(NamedTuple):
     slot_of: Any
     count_of: Any
     velocity_before: Any
+    met_in: Any
     pushed_by: Any
     note: Any
 
@@ -68,7 +69,8 @@ class HitFunctions(NamedTuple):
 @functools.cache
 def hit_functions(slots: int) -> HitFunctions:
     """For particles that remember so many shapes: 1 to `MOST`."""
-    return HitFunctions(*slots_with(slots), velocity_with(slots), pushed_with(slots), note_with(slots))
+    met_in = met_in_with(slots)
+    return HitFunctions(*slots_with(slots), velocity_with(slots), met_in, pushed_with(slots, met_in), note_with(slots))
 
 
 def slots_with(slots: int) -> tuple[Any, Any]:
@@ -119,27 +121,40 @@ def velocity_with(slots: int) -> Any:
     return velocity_before
 
 
-def pushed_with(slots: int) -> Any:
+def met_in_with(slots: int) -> Any:
+    """The shapes in slots."""
+
+    @func
+    def met_in(moving: Any, i: int32, slot: int32) -> int32:
+        """The shape in a slot; -1 for none."""
+        met = moving.met0[i]
+        if slots > 1:
+            if slot == 1:
+                met = moving.met1[i]
+        if slots > 2:
+            if slot == 2:
+                met = moving.met2[i]
+        return met - 1
+
+    return met_in
+
+
+def pushed_with(slots: int, met_in: Any) -> Any:
     """What shapes in slots did to a particle's place."""
 
     @func
     def pushed_by(moving: Any, i: int32, slot: int32, s: int32) -> Any:
-        """How a slot has pushed a particle so far; friction has been counted of that only for shape s itself."""
-        met, moves = moving.met0[i], 0.0 * moving.x[i]
-        if slot == 0 and met != 0:
-            moves = moving.push0[i]
-        if slots > 1:
-            if slot == 1:
-                met = moving.met1[i]
-                if met != 0:
+        """How the shape in a slot has pushed a particle; nothing where another one is there."""
+        moves = 0.0 * moving.x[i]
+        if met_in(moving, i, slot) == s:
+            if slot == 0:
+                moves = moving.push0[i]
+            if slots > 1:
+                if slot == 1:
                     moves = moving.push1[i]
-        if slots > 2:
-            if slot == 2:
-                met = moving.met2[i]
-                if met != 0:
+            if slots > 2:
+                if slot == 2:
                     moves = moving.push2[i]
-        if met != s + 1:
-            moves[3] = 0.0 * moves[3]
         return moves
 
     return pushed_by
