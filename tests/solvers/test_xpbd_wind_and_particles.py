@@ -54,6 +54,37 @@ def test_light_sheets_fall_at_their_terminal_speed():
     assert -state.particle_qd.numpy()[:, 1] == pytest.approx(expected, rel=1e-6)
 
 
+@pytest.mark.parametrize("steps, substeps, heavier", [(1, 1, True), (3, 3, True), (3, 3, False)])
+def test_gradients_by_mass_and_wind_where_wind_makes_particles_weigh_more(steps, substeps, heavier):
+    """A mass that a substep does not use acts by gravity alone; 100 times as much weighs as it is. Differences agree."""
+    builder, mass = ModelBuilder(), 1e-3 if heavier else 0.1
+    builder.add_particles([[0, 0, 0], [1, 0, 0], [0, 0.3, 1]], mass=mass)
+    builder.add_triangle(0, 1, 2, tri_drag=1.2, tri_lift=0.5)
+    model = builder.finalize(dtype=wp.float64, requires_grad=True)
+    solver, control = SolverXPBD(model, substeps=substeps), model.control()
+    weights = np.random.default_rng(0).normal(size=(3, 3))
+    control.wind.assign([[3.0, 20.0, 1.0]])
+
+    def run():
+        state = model.state()
+        for _ in range(steps):
+            solver.step(state, state, control, None, 1 / 24)
+        return state.particle_q
+
+    with wp.Tape() as tape:
+        end = run()
+    assert (solver.workspace.x.numpy()[:, 3] < 0.9 / mass).all() == heavier
+    tape.backward(grads={end: wp.array(weights, dtype=wp.vec3d)})
+    for x in (model.particle_mass, control.wind):
+        gradient, before, losses = x.grad.numpy().copy(), x.numpy().copy(), []
+        direction = before * np.random.default_rng(1).normal(size=before.shape)
+        for side in (1, -1):
+            x.assign(before + side * 1e-6 * direction)
+            losses.append((run().numpy() * weights).sum())
+        x.assign(before)
+        assert (gradient * direction).sum() == pytest.approx((losses[0] - losses[1]) / 2e-6, rel=1e-5)
+
+
 @pytest.mark.parametrize("angle", [20.0, 45.0, 70.0])
 def test_drag_and_lift_are_those_of_a_plate(angle):
     """A triangle of 1/2 m^2 at an angle to a wind of 3 m/s along x."""
