@@ -76,7 +76,7 @@ class Contacts(Fixed):
         """What every step fills before it reads it, for `wp.checkpoint`."""
         return [self.neighbors, self.counts, self.grid]
 
-    def begin_step(self, q: Any, qd: Any, dt: float) -> None:
+    def begin_step(self, q: array, qd: array, dt: float) -> None:
         """Find the pairs of a step from positions [m]; how fast they are is for `margin` to say."""
         m, reach = self.model, 2.0 * self.widest + float(self.margin)
         if m.particle_count and reach > 0.0:
@@ -86,7 +86,7 @@ class Contacts(Fixed):
             args += [m.dtype(reach), self.neighbors]
             launch(find_pairs, m.particle_count, [*args, self.counts], device=m.device, record_tape=False)
 
-    def begin_substep(self, q: Any, qd: Any, h: float) -> None:
+    def begin_substep(self, q: array, qd: array, h: float) -> None:
         """The pairs of a step are those of its substeps."""
 
 

@@ -22,6 +22,7 @@ from ..scene.shapes import for_shape, to_shape
 from .surface_trees import bound, exact, reach_of, single
 
 if TYPE_CHECKING:
+    from ...core.frontend.functions.functions import Func
     from ..scene.model import Model
 
 _CURE = "help: more substeps, so that nothing moves far in one, or larger radii"
@@ -29,7 +30,7 @@ _ROUNDING = 1.0e-5  # of places where particles rest on a surface [m]
 _FAR = 1.0e6  # how far to look for the surface of a mesh [m]
 
 
-def first_crossing(model: Model, q: Any) -> str | None:
+def first_crossing(model: Model, q: array) -> str | None:
     """Names the first edge that passes through a triangle that it has no corner in common with; None: none does.
 
     q: vec3 (particles,) [m].
@@ -53,7 +54,7 @@ def first_crossing(model: Model, q: Any) -> str | None:
     return f"the edge of particles {edges[edge].tolist()} goes through the triangle of particles {corners}\n{_CURE}"
 
 
-def deepest_inside(model: Model, q: Any, poses: Any) -> str | None:
+def deepest_inside(model: Model, q: array, poses: array) -> str | None:
     """Names the particle that is deepest in a shape; None: none is.
 
     It is in the shape if all of it is. Held ones do not count, nor those attached to something. q: vec3 (particles,)
@@ -70,7 +71,7 @@ def deepest_inside(model: Model, q: Any, poses: Any) -> str | None:
     return name
 
 
-def deepest_edge(model: Model, q: Any, poses: Any) -> str | None:
+def deepest_edge(model: Model, q: array, poses: array) -> str | None:
     """Names the edge of triangles whose middle is deepest in a shape, where it has gone into it; None: none has.
 
     That is so beyond the radii of its ends and a quarter of its length: the chord of a ball is as deep only if it is
@@ -98,7 +99,7 @@ def _free(model: Model) -> np.ndarray:
     return free
 
 
-def _depths(model: Model, points: Any, poses: Any) -> Iterator[np.ndarray]:
+def _depths(model: Model, points: array, poses: array) -> Iterator[np.ndarray]:
     """How deep points are in each shape [m], (points,)."""
     for s in range(model.shape_count):
         out = zeros(len(points), float64, model.device)
@@ -142,7 +143,7 @@ def find_crossings(
 
 
 @for_shape
-def _depth_kernel(distance: Any) -> Any:
+def _depth_kernel(distance: Func) -> Any:
     @kernel(enable_backward=False)
     def measure_depth(
         s: int32, pose: array(dtype=Any), scale: array(dtype=Any), source: uint64, heights: array(dtype=Any, ndim=2),

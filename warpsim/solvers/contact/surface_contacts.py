@@ -20,8 +20,8 @@ import numpy as np
 
 from ...arguments import checked
 from ...core.language import (
-    Float, Vec, array, array2d, array_scan, atomic_add, atomic_max, cross, dot, func, int32,
-    kernel, launch, length, max, min, tid, uint64, vec2i, vec3i, vec4i, zeros,
+    Float, Kernel, Vec, array, array2d, array_scan, atomic_add, atomic_max, cross, dot, func, int32, kernel, launch,
+    length, max, min, tid, uint64, vec2i, vec3i, vec4i, zeros,
 )  # fmt: skip
 from ...core.lib.closest import closest_point_edge_edge, closest_point_triangle
 from ...core.runtime.arrays.fixed import Fixed
@@ -118,10 +118,10 @@ class SurfaceContacts(Fixed):
         """How many pairs went through each other at the end of a fast substep so far, at most; 0 is right."""
         return int(self.left.numpy()[0])
 
-    def begin_step(self, q: Any, qd: Any, dt: float) -> None:
+    def begin_step(self, q: array, qd: array, dt: float) -> None:
         """Contacts are those of substeps: velocities may turn round within a step."""
 
-    def begin_substep(self, q: Any, qd: Any, h: float) -> None:
+    def begin_substep(self, q: array, qd: array, h: float) -> None:
         """Find the contacts of the next `h` [s] from positions [m] and velocities [m/s]."""
         m, near = self.model, [self.near, self.counts]
         dt = m.dtype(h)
@@ -134,7 +134,7 @@ class SurfaceContacts(Fixed):
         self._run(find_edges, len(self.edges), *lines, *near, self.fast)
         self._list(q)
 
-    def watch(self, start: Any, v: Any, h: Any, x: Any) -> None:
+    def watch(self, start: array, v: array, h: float, x: array) -> None:
         """Note in `fast` if a packed particle is not where it was about to go in `h` [s], by half its radius."""
         m = self.model
         self._run(look_for_turns, m.particle_count, start, v, h, x, m.particle_radius, self.margin, self.fast)
@@ -143,7 +143,7 @@ class SurfaceContacts(Fixed):
         """In a fast substep: what has gone round a border is right on the other side."""
         self._run(forget, len(self.away), self.fast, self.away)
 
-    def _list(self, q: Any) -> None:
+    def _list(self, q: array) -> None:
         """Contacts without gaps, and those of each particle."""
         m, n = self.model, self.model.particle_count
         self._run(clamp_counts, len(self.counts), self.near, self.counts, self.offsets, self.lost)
@@ -154,7 +154,7 @@ class SurfaceContacts(Fixed):
         self._run(enter, len(self.corners), self.corners, self.offsets, self.firsts, self.cursor, self.around)
         self._run(sort_rows, n, self.firsts, self.around)
 
-    def _run(self, kernel: Any, dim: int, *args: Any) -> None:
+    def _run(self, kernel: Kernel, dim: int, *args: object) -> None:
         launch(kernel, dim, args, device=self.model.device, record_tape=False)
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...core.language import (
-    array, array2d, array_scan, atomic_add, float64, func, int32, kernel, launch, matrix_from_rows, max, min,
+    Kernel, array, array2d, array_scan, atomic_add, float64, func, int32, kernel, launch, matrix_from_rows, max, min,
     tid, uint64, vec2i, vec3i, vec4i, zeros,
 )  # fmt: skip
 from ...core.runtime.arrays.fixed import Fixed
@@ -73,7 +73,7 @@ class SurfaceImpacts(Fixed):
         note_filled(self.scratch)
         self.span.zero_()
 
-    def find(self, start: Any, x: Any) -> None:
+    def find(self, start: array, x: array) -> None:
         """Add the impacts on straight ways from `start` [m] to where packed particles are."""
         m, edges, owners = self.model, self.trees.edges, len(self.counts) - 1
         ways = [start, x, m.particle_radius, self.near, self.counts]
@@ -96,7 +96,7 @@ class SurfaceImpacts(Fixed):
         self._run(enter, len(self.corners), self.corners, self.span, self.firsts, self.cursor, self.around)
         self._run(sort_rows, self.model.particle_count, self.firsts, self.around)
 
-    def _run(self, kernel: Any, dim: int, *args: Any) -> None:
+    def _run(self, kernel: Kernel, dim: int, *args: object) -> None:
         launch(kernel, dim, args, device=self.model.device, record_tape=False)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...core.language import (
-    abs, array, empty, float32, float64, func, kernel, launch, max, min, tid, vec3, vec3d,
+    Kernel, abs, array, empty, float32, float64, func, kernel, launch, max, min, tid, vec3, vec3d,
 )  # fmt: skip
 from ...core.runtime.arrays.fixed import Fixed
 from ...geometry.bvh.bvh import Bvh
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class SurfaceTrees(Fixed):
     """Of the triangles of a model, and of edges: vec2i (edges,)."""
 
-    def __init__(self, model: Model, edges: Any):
+    def __init__(self, model: Model, edges: array):
         self.model, self.edges = model, edges
         self._boxes = [[empty(count, vec3, model.device) for _ in range(2)] for count in (model.tri_count, len(edges))]
         self._run(bound, model.particle_q, model.particle_qd, model.particle_radius, model.dtype(0.0))
@@ -28,12 +28,12 @@ class SurfaceTrees(Fixed):
         """What is filled before it is read, for `wp.checkpoint`."""
         return [*(box for pair in self._boxes for box in pair), self.of_faces, self.of_edges]
 
-    def move(self, q: Any, qd: Any, dt: Any) -> None:
+    def move(self, q: array, qd: array, dt: float) -> None:
         """Around all that is within a radius for `dt` [s] from positions [m] at velocities [m/s]."""
         self._run(bound, q, qd, self.model.particle_radius, self.model.dtype(dt))
         self._refit()
 
-    def sweep(self, start: Any, x: Any) -> None:
+    def sweep(self, start: array, x: array) -> None:
         """Around straight ways from `start` [m] to where packed particles are."""
         self._run(bound_ways, start, x)
         self._refit()
@@ -42,7 +42,7 @@ class SurfaceTrees(Fixed):
         self.of_faces.refit()
         self.of_edges.refit()
 
-    def _run(self, kernel: Any, *motion: Any) -> None:
+    def _run(self, kernel: Kernel, *motion: object) -> None:
         for elements, boxes in zip((self.model.tri_indices, self.edges), self._boxes, strict=True):
             arguments = [elements, *motion, *boxes]
             launch(kernel, len(elements), arguments, device=self.model.device, record_tape=False)

@@ -24,7 +24,7 @@ class CellSort(Fixed):
         """Take the order from the grid as it was built last, from `count` points."""
         launch(_take_order, self.count, [self.grid.id, self.order, self.rank], device=self.grid.device)
 
-    def gather(self, source: Any, target: Any) -> None:
+    def gather(self, source: array, target: array) -> None:
         """target[k] = source[order[k]]; gradients flow."""
         launch(_gather, self.count, [self.order, source, target], device=self.grid.device)
 

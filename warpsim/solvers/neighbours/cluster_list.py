@@ -9,6 +9,7 @@ where kernels end at a distance. Rows have a margin, as Verlet's lists have, so 
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 from ...core.language import (
@@ -54,7 +55,7 @@ class ClusterList(Fixed):
     counts: int32 (clusters,). ids: int32 (clusters, capacity). Row c is `ids[c, 0]` to `ids[c, counts[c] - 1]`.
     """
 
-    def __init__(self, grid: HashGrid, first: int, last: int, period: Any, group: int | None = None):
+    def __init__(self, grid: HashGrid, first: int, last: int, period: Sequence[float], group: int | None = None):
         self.grid, self.first, self.last, self.group = grid, first, last, group
         self.clusters = -(-(last - first) // SIZE)
         self.period = vector_of(period, grid.dtype)
@@ -66,7 +67,7 @@ class ClusterList(Fixed):
         """Of launches with a thread for each particle."""
         return self.clusters, SIZE
 
-    def rebuild(self, x: Any, reach: float) -> None:
+    def rebuild(self, x: array, reach: float) -> None:
         """List points less than `reach` [m] from those of each cluster, as the grid was built from `x`."""
         self._visit(x, reach)
         longest = int(self.counts.numpy().max(initial=0))
@@ -74,7 +75,7 @@ class ClusterList(Fixed):
             self._put(ids=empty((self.clusters, longest + longest // 4 + 8), int32, self.grid.device))
             self._visit(x, reach)
 
-    def _visit(self, x: Any, reach: float) -> None:
+    def _visit(self, x: array, reach: float) -> None:
         args = [self.grid.id, self.grid.dtype(reach), self.period, self.first, self.last, self.group or 0, x]
         visit = _visit_kernel(self.group is not None)
         launch(visit, self.clusters, [*args, self.counts, self.ids], device=self.grid.device, record_tape=False)

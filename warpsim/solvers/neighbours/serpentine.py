@@ -5,12 +5,16 @@ Sorted so, any few points that follow each other lie in a short piece of a colum
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from ...core.language import (
     array, empty, floor, float64, func, int32, int64, kernel, launch, min, radix_sort_pairs, tid,
 )  # fmt: skip
 from ...core.runtime.arrays.fixed import Fixed
+
+if TYPE_CHECKING:
+    from ...core.runtime.devices.device import Device
 
 _COLUMNS = 2**15  # along y, and along z
 _HEIGHTS = 2**31  # along a column
@@ -23,13 +27,13 @@ class Serpentine(Fixed):
     of the point that comes k-th.
     """
 
-    def __init__(self, count: int, width: float, period: Any, device: Any):
+    def __init__(self, count: int, width: float, period: Sequence[float], device: Device):
         self.count, self.device, self.width = count, device, float(width)
         self.period = tuple(float(length) for length in period)
         self._keys, self._values = empty(2 * count, int64, device), empty(2 * count, int32, device)
         self.order = self._values[:count]
 
-    def update(self, points: Any, first: int) -> None:
+    def update(self, points: array, first: int) -> None:
         """Sort `count` points (vec3) of which `first` are of the first kind."""
         box = [float64(length) for length in self.period]
         args = [points, first, float64(1.0 / self.width), *box, self._keys, self._values]

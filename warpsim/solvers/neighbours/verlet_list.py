@@ -8,11 +8,12 @@ once in the row of each of the two: a thread sums the forces on its own particle
 from __future__ import annotations
 
 import weakref
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ...core.language import (
-    Float, Vec, array, array_scan, atomic_max, dot, empty, full, func, int32, kernel, launch, max, min, tid, uint64,
-    vector, zeros,
+    Float, Kernel, Vec, array, array_scan, atomic_max, dot, empty, full, func, int32, kernel, launch, max, min, tid,
+    uint64, vector, zeros,
 )  # fmt: skip
 from ...core.runtime.arrays.fixed import Fixed
 from ...core.runtime.arrays import saved_contents
@@ -22,6 +23,9 @@ from ...errors import StateError
 from ...geometry.hash_grid.hash_grid import HashGrid
 from ...geometry.hash_grid.neighbors import hash_grid_neighbors, nearest_image
 from .cell_sort import CellSort
+
+if TYPE_CHECKING:
+    from ...core.runtime.devices.device import Device
 
 
 _WIDTH = 16  # neighbours that are kept of a search; a bed has 8 to 12, and those with more are looked for twice
@@ -39,7 +43,7 @@ class Rows(Fixed):
     offsets: int32 (particles + 1,). ids: int32 (capacity,).
     """
 
-    def __init__(self, count: int, capacity: int, device: Any):
+    def __init__(self, count: int, capacity: int, device: Device):
         self.offsets = zeros(count + 1, int32, device)
         self.ids = empty(capacity, int32, device)
 
@@ -74,7 +78,7 @@ class VerletList(Fixed):
     graph's launch, and what is read stays in bounds.
     """
 
-    def __init__(self, count: int, skin: float, width: float, period: Any, dtype: Any, device: Any):
+    def __init__(self, count: int, skin: float, width: float, period: Sequence[float], dtype: type, device: Device):
         self.count, self.skin, self.width, self.device, self.dtype = count, skin, width, device, dtype
         self.period = tuple(float(length) for length in period)
         self.period_vector = vector_of(self.period, dtype)
@@ -106,7 +110,7 @@ class VerletList(Fixed):
         arrays = [self.previous.offsets, self.previous.ids, self._points, self._starts, self._near, self._largest]
         return [*arrays, self.sort.order, self.sort.rank, self.grid]
 
-    def rebuild(self, q: Any, target: Any) -> None:
+    def rebuild(self, q: array, target: array) -> None:
         """List the neighbours of particles `q`, which go in the order of the grid's cells to `target`."""
         graph = current_graph()
         self._largest.zero_()
@@ -151,20 +155,20 @@ class VerletList(Fixed):
         if total > self.rows.capacity:
             self.reserve(total + total // 4 + 64)
 
-    def carry(self, source: Any, target: Any) -> None:
+    def carry(self, source: array, target: array) -> None:
         """Hand what is kept per pair on from the previous lists to the present ones; zero for pairs that are new."""
         before, now = self.previous, self.rows
         self._run(_carry, self.sort.order, before.offsets, before.ids, now.offsets, now.ids, source, target)
 
-    def copy_rows(self, source: Any, target: Any) -> None:
+    def copy_rows(self, source: array, target: array) -> None:
         """Copy what is kept per pair, and leave alone what stands behind the last row."""
         self._run(_copy_rows, self.rows.offsets, source, target)
 
-    def _run(self, kernel: Any, *args: Any) -> None:
+    def _run(self, kernel: Kernel, *args: object) -> None:
         launch(kernel, self.count, args, device=self.device)
 
 
-def vector_of(values: Any, dtype: Any) -> Any:
+def vector_of(values: Iterable[float], dtype: type) -> Any:
     """A vec3 of a precision."""
     return vector(*(dtype(v) for v in values))
 

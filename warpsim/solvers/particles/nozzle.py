@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -16,7 +16,10 @@ from ...core.runtime.arrays.fixed import Fixed
 from ...errors import ModelError, shown
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from ..scene.model import Model
+    from ..scene.state import State
 
 
 _WIDEST = 10_000_000  # places side by side
@@ -32,6 +35,22 @@ class Line:
     axis: Vec[3, Float]
 
 
+class Stream(Protocol):
+    """What streams of fluid and of grains have in common: a round nozzle."""
+
+    @property
+    def position(self) -> ArrayLike: ...
+
+    @property
+    def velocity(self) -> ArrayLike: ...
+
+    @property
+    def radius(self) -> float: ...
+
+    @property
+    def exhausted(self) -> str: ...
+
+
 class Nozzle(Fixed):
     """A stream as arrays that can be written between steps and have gradients.
 
@@ -44,8 +63,8 @@ class Nozzle(Fixed):
     replaceable = ("position", "velocity")
 
     def __init__(
-        self, model: Model, particles: range, position: Any, velocity: Any, due: np.ndarray, offset: np.ndarray,
-        end: float,
+        self, model: Model, particles: range, position: ArrayLike, velocity: ArrayLike, due: np.ndarray,
+        offset: np.ndarray, end: float,
     ):  # fmt: skip
         self.model, self.particles, self.end = model, particles, end
         options: dict[str, Any] = {"device": model.device, "requires_grad": model.requires_grad}
@@ -61,13 +80,13 @@ class Nozzle(Fixed):
         """How many have come when that is due: the first ones of `particles`."""
         return int(np.searchsorted(self._due, now, side="right"))
 
-    def require_particles(self, now: Any) -> None:
+    def require_particles(self, now: array) -> None:
         """Make a step fail where the stream has none left at `now`, a float64 of the device."""
         if self.end < math.inf:
             launch(_require_particles, 1, [now, self.end], device=self.model.device, record_tape=False)
 
 
-def arrived(nozzles: Sequence[Any], state: Any) -> np.ndarray:
+def arrived(nozzles: Sequence[Any], state: State) -> np.ndarray:
     """Which particles of a state do not wait behind a nozzle, bool (particles,)."""
     there = np.ones(state.model.particle_count, dtype=bool)
     for nozzle in nozzles:
@@ -89,7 +108,7 @@ def check_streams(streams: Sequence[Any], kind: type, what: str) -> None:
             raise ModelError(f"{what} {both.start} belongs to two streams\nexpected: streams of {what}s of their own")
 
 
-def check_stream(stream: Any, what: str, count: int) -> None:
+def check_stream(stream: Stream, what: str, count: int) -> None:
     """Raise `ModelError` for particles that are not there, for places and velocities that are none."""
     chosen = getattr(stream, f"{what}s")
     if not isinstance(chosen, range) or chosen.step != 1 or not len(chosen) or chosen.start < 0 or chosen.stop > count:
@@ -113,7 +132,7 @@ def check_room(radius: float, pitch: float) -> None:
         )
 
 
-def _is_point(numbers: Any) -> bool:
+def _is_point(numbers: ArrayLike) -> bool:
     """Whether something is three finite numbers."""
     try:
         return np.shape(numbers) == (3,) and bool(np.isfinite(np.asarray(numbers, np.float64)).all())
@@ -121,7 +140,7 @@ def _is_point(numbers: Any) -> bool:
         return False
 
 
-def axis_of(velocity: Any) -> np.ndarray:
+def axis_of(velocity: ArrayLike) -> np.ndarray:
     """The unit vector along a velocity, (3,)."""
     return np.asarray(velocity, np.float64) / np.linalg.norm(velocity)
 

@@ -15,6 +15,8 @@ from ...core.language import (
 from ...core.runtime.arrays.fixed import Fixed
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from ..scene.model import Model
     from ..scene.state import State
 
@@ -88,7 +90,7 @@ class ParticleStatistics(Fixed):
         """The first particle whose position or velocity is NaN or infinite; None: the state has not diverged."""
         return first_not_finite(self.state.particle_q, self.state.particle_qd)
 
-    def outside(self, low: Any, high: Any) -> int:
+    def outside(self, low: ArrayLike, high: ArrayLike) -> int:
         """How many particles are not between two corners (3,) [m]; those that are not finite are not."""
         q = self.state.particle_q.numpy()
         left = ~((q >= np.asarray(low)) & (q <= np.asarray(high))).all(axis=1)
@@ -100,7 +102,7 @@ class ParticleStatistics(Fixed):
         return self.first_not_finite is not None
 
 
-def first_not_finite(q: Any, qd: Any) -> int | None:
+def first_not_finite(q: array, qd: array) -> int | None:
     """The first index at which one of positions and velocities has NaN or infinity."""
     first = full(1, q.size, int32, q.device)
     launch(_find_not_finite, q.size, [q, qd, first], device=q.device, record_tape=False)
@@ -108,7 +110,7 @@ def first_not_finite(q: Any, qd: Any) -> int | None:
     return index if index < q.size else None
 
 
-def longest(vectors: Any) -> float:
+def longest(vectors: array) -> float:
     """The greatest length of vectors; NaN where one is."""
     numbers = vectors.numpy().astype(np.float64)
     return float(np.sqrt((numbers**2).sum(axis=1)).max(initial=0.0))
