@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,10 @@ from ...core.language import Float, array, func, kernel, launch, log, max, sqrt,
 from ...core.runtime.arrays.fixed import Fixed
 from ...errors import shown
 from ..scene.checks import refuse
+
+if TYPE_CHECKING:
+    from ...core.runtime.devices.device import Device
+    from ..scene.model import Model
 
 YOUNG, SHEAR, DAMPING, SLIDING, STICKING, ROLLING, COHESION, STIFFNESS, ADHESION = range(9)
 """Columns of a pair table."""
@@ -60,12 +64,12 @@ class Material:
         return unknown or _is_between(self.friction_static, self.friction)
 
 
-def _is_positive(value: Any) -> bool:
+def _is_positive(value: float) -> bool:
     """Whether something is a finite number above 0."""
     return isinstance(value, Real) and 0.0 < value < math.inf
 
 
-def _is_between(value: Any, low: float, high: float = math.inf) -> bool:
+def _is_between(value: float | None, low: float, high: float = math.inf) -> bool:
     """Whether something is a number from `low` to `high`."""
     return isinstance(value, Real) and low <= value <= high
 
@@ -83,7 +87,7 @@ class Materials(Fixed):
         "rolling_friction", "cohesion", "adhesion",
     )  # fmt: skip
 
-    def __init__(self, materials: Sequence[Material], dtype: Any, device: Any, requires_grad: bool):
+    def __init__(self, materials: Sequence[Material], dtype: type, device: Device, requires_grad: bool):
         self.count, self.device, self.dtype = len(materials), device, dtype
         options: dict[str, Any] = {"dtype": dtype, "device": device, "requires_grad": requires_grad}
 
@@ -102,7 +106,7 @@ class Materials(Fixed):
         )
         self.friction_static = pairs(static)
 
-    def tabulate(self, table: Any) -> None:
+    def tabulate(self, table: array) -> None:
         """Fill the table of pairs of grains, (materials, materials, COLUMNS)."""
         self.check_replaced("materials")
         single = [self.youngs_modulus, self.poissons_ratio, self.stiffness]
@@ -110,7 +114,7 @@ class Materials(Fixed):
         paired += [self.cohesion, self.adhesion]
         launch(_tabulate_grains, (self.count, self.count), [*single, *paired, table], device=self.device)
 
-    def tabulate_walls(self, model: Any, table: Any) -> None:
+    def tabulate_walls(self, model: Model, table: array) -> None:
         """Fill the table of grains and shapes, (materials, shapes, COLUMNS): shapes are rigid.
 
         Restitution and friction are those of the shape, rolling friction is that of the grain with its like.

@@ -17,6 +17,7 @@ from .grains import SOLID
 
 if TYPE_CHECKING:
     from ..neighbours.verlet_list import VerletList
+    from ..scene.model import Model
 
 
 @generic_struct
@@ -57,9 +58,10 @@ class Packed:
     whether grains that stick hold on to each other.
     """
 
-    def __init__(self, model: Any, rolling: bool, sticky: bool):
+    def __init__(self, model: Model, rolling: bool, sticky: bool):
         self.model, self.rolling, self.sticky = model, rolling, sticky
-        n, options = model.particle_count, {"device": model.device, "requires_grad": True}
+        n = model.particle_count
+        options: dict[str, Any] = {"device": model.device, "requires_grad": True}
         self.number, self.kind = (zeros(n, int32, model.device) for _ in range(2))
         self.inv_mass = zeros(n, model.dtype, **options)
         self.q, self.seen = (zeros(n, model.vec4, **options) for _ in range(2))
@@ -97,7 +99,7 @@ class Packed:
         if self.sticky:
             self.bonds = self._carried(lists, self.bonds)
 
-    def _carried(self, lists: VerletList, carried: Any) -> Any:
+    def _carried(self, lists: VerletList, carried: array) -> Any:
         """What is kept per row, by the present lists; another array where these have grown."""
         room = lists.rows.capacity
         target = self._room_to_sort(carried.dtype, room)
@@ -106,7 +108,7 @@ class Packed:
         lists.copy_rows(target, carried)
         return carried
 
-    def _room_to_sort(self, dtype: Any, room: int) -> Any:
+    def _room_to_sort(self, dtype: type, room: int) -> Any:
         if dtype not in self._sorted_rows or self._sorted_rows[dtype].size != room:
             self._sorted_rows[dtype] = self._rows(room, dtype)
         return self._sorted_rows[dtype]
@@ -118,13 +120,13 @@ class Packed:
             self.wound = self._widened(self.wound, room) if self.rolling else self.wound
             self.bonds = self._widened(self.bonds, room) if self.sticky else self.bonds
 
-    def _widened(self, carried: Any, room: int) -> Any:
+    def _widened(self, carried: array, room: int) -> Any:
         self._room_to_sort(carried.dtype, room)
         wider = self._rows(room, carried.dtype)
         copy(wider, carried, count=carried.size)
         return wider
 
-    def _rows(self, room: int, dtype: Any = None) -> Any:
+    def _rows(self, room: int, dtype: type | None = None) -> Any:
         dtype = dtype or self.model.vec3
         return zeros(room, dtype, device=self.model.device, requires_grad=dtype is not int32)
 

@@ -6,8 +6,9 @@ Packing pushes balls that start anywhere apart until none overlap (W. Jodrey, E.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -15,6 +16,9 @@ from scipy.spatial import cKDTree
 from ...errors import ModelError, shown
 from ..scene.builder import ModelBuilder
 from ..scene.checks import refuse
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 DENSEST = 0.55
 """The part of a box that balls fill at random in reasonable time; 0.64 is as dense as they get, away from walls."""
@@ -24,8 +28,8 @@ _FURTHER = 1.05  # than needed, so that it ends
 
 
 def add_grain_lattice(
-    builder: ModelBuilder, low: Any, high: Any, radius: float, density: float = 2500.0, vel: Any = 0.0,
-    shake: float = 0.0, seed: int = 0,
+    builder: ModelBuilder, low: ArrayLike, high: ArrayLike, radius: float, density: float = 2500.0,
+    vel: ArrayLike = 0.0, shake: float = 0.0, seed: int = 0,
 ) -> range:  # fmt: skip
     """Fill the box from `low` to `high` (3,) [m] with equal grains on a cubic lattice; returns their numbers.
 
@@ -46,8 +50,8 @@ def add_grain_lattice(
 
 
 def add_grain_pack(
-    builder: ModelBuilder, low: Any, high: Any, radius: Any, density: float = 2500.0, fraction: float = 0.5,
-    vel: Any = 0.0, seed: int = 0,
+    builder: ModelBuilder, low: ArrayLike, high: ArrayLike, radius: float | Sequence[float], density: float = 2500.0,
+    fraction: float = 0.5, vel: ArrayLike = 0.0, seed: int = 0,
 ) -> range:  # fmt: skip
     """Fill a part of the box from `low` to `high` (3,) [m] with grains at random; returns their numbers.
 
@@ -95,12 +99,12 @@ def _pushed_apart(points: np.ndarray, radii: np.ndarray, low: np.ndarray, high: 
 # ----- arguments ----------------------------------------------------------------------------------
 
 
-def _mass(radius: Any, density: float) -> Any:
+def _mass(radius: np.ndarray | float, density: float) -> Any:
     """Of balls [kg]."""
     return density * 4.0 / 3.0 * math.pi * radius**3
 
 
-def _box(low: Any, high: Any) -> tuple[np.ndarray, np.ndarray]:
+def _box(low: ArrayLike, high: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     try:
         corners = np.array([low, high], dtype=np.float64)
     except (TypeError, ValueError):
@@ -110,7 +114,7 @@ def _box(low: Any, high: Any) -> tuple[np.ndarray, np.ndarray]:
     return corners[0], corners[1]
 
 
-def _radii(radius: Any) -> tuple[float, float]:
+def _radii(radius: float | Sequence[float]) -> tuple[float, float]:
     """The smallest and the largest radius [m]."""
     ends = np.asarray(radius, dtype=np.float64) if isinstance(radius, Real | tuple | list) else np.empty(0)
     if ends.shape not in ((), (2,)) or not (np.isfinite(ends).all() and ends.min() > 0.0):
@@ -118,7 +122,7 @@ def _radii(radius: Any) -> tuple[float, float]:
     return float(ends.min()), float(ends.max())
 
 
-def _check(radius: Any, density: Any, seed: Any) -> None:
+def _check(radius: float, density: float, seed: int) -> None:
     refuse((
         (not (isinstance(radius, Real) and 0.0 < radius < math.inf), f"radius is {shown(radius)}", "above 0 [m]"),
         (not (isinstance(density, Real) and 0.0 < density < math.inf), f"density is {shown(density)}",

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from numbers import Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ...core.language import float64, launch, zeros
+from ...core.language import Kernel, float64, launch, zeros
 from ...core.runtime.arrays import saved_contents
 from ...core.runtime.arrays.fixed import Fixed
 from ...core.runtime.commands.conditional import capture_if
@@ -37,6 +37,9 @@ from .packed import Packed, integrate, load, store
 from .statistics import GrainStatistics
 from .stream import GrainNozzle, GrainStream, advance_time
 from .walls import Wall, middles, move_walls, wall_kernel
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 _GRAPHS = 4  # kept at once: both orders of the grains, for two controls
@@ -77,7 +80,7 @@ class SolverDEM(Fixed):
     settings: ClassVar[dict[str, Any]] = {"substeps": count, "check": flag}
 
     def __init__(
-        self, model: Model, materials: Material | Sequence[Material] | None = None, particle_material: Any = 0,
+        self, model: Model, materials: Material | Sequence[Material] | None = None, particle_material: ArrayLike = 0,
         substeps: int = 1, law: str = "hertz", rolling: str | None = None, force_limit: bool = False,
         period: Sequence[float] = (0.0, 0.0, 0.0), skin: float | None = None, overlaps: str = "warn",
         check: bool = False, streams: Sequence[GrainStream] = (),
@@ -134,7 +137,7 @@ class SolverDEM(Fixed):
     # ----- one step -------------------------------------------------------------------------------
 
     def step(
-        self, state_in: State, state_out: State, control: Control | None = None, contacts: Any = None,
+        self, state_in: State, state_out: State, control: Control | None = None, contacts: None = None,
         dt: float | None = None,
     ) -> None:  # fmt: skip
         """Advance by `dt` [s] from one state to another, or in place.
@@ -210,20 +213,20 @@ class SolverDEM(Fixed):
         if model.shape_count:
             launch(move_walls, model.shape_count, [control.shape_velocity, dt, self._pose], device=model.device)
 
-    def _touch_wall(self, s: int, control: Control, dt: Any) -> None:
+    def _touch_wall(self, s: int, control: Control, dt: float) -> None:
         model, periodic = self.model, any(self.neighbours.period)
         touch = wall_kernel(model.shape_type[s], self.law, self.rolling, self.force_limit, periodic)
         surface = [self._wall_table, model.shape_margin, model.shape_scale, model.shape_heights[s]]
         moving = [self._pose, control.shape_velocity, self.shape_force]
         self._run(touch, self.wall(s, dt), self._own, *surface, *moving)
 
-    def wall(self, s: int, dt: Any) -> Any:
+    def wall(self, s: int, dt: float) -> Any:
         """A shape as kernels take it, for a substep [s]."""
         model, g = self.model, self._grains
         place = [s, model.shape_source[s], self._middles[s], self.neighbours.period_vector]
         return Wall[model.dtype](*place, g.wall_springs[s], g.wall_wound[s], dt, model.dtype(1.0 / self.substeps))
 
-    def _run(self, kernel: Any, *args: Any) -> None:
+    def _run(self, kernel: Kernel, *args: object) -> None:
         launch(kernel, self.model.particle_count, args, device=self.model.device)
 
     # ----- what is asked of it --------------------------------------------------------------------
@@ -310,7 +313,7 @@ class SolverDEM(Fixed):
             self._checked_dt = dt
 
 
-def _listed(materials: Any) -> list[Material]:
+def _listed(materials: Material | Sequence[Material] | None) -> list[Material]:
     """The materials as a list. Raises `ModelError` for anything else, and for none."""
     kinds = [Material()] if materials is None else [materials] if isinstance(materials, Material) else materials
     if isinstance(kinds, str) or not isinstance(kinds, Sequence) or not kinds or {type(k) for k in kinds} != {Material}:
@@ -318,7 +321,7 @@ def _listed(materials: Any) -> list[Material]:
     return list(kinds)
 
 
-def _numbers(particle_material: Any, count: int) -> np.ndarray:
+def _numbers(particle_material: ArrayLike, count: int) -> np.ndarray:
     """The number of each particle's material, (count,). Raises `ModelError` for other shapes and types."""
     number = np.asarray(particle_material)
     if (number.dtype.kind not in "iu" and number.size) or number.shape not in ((), (count,)):
@@ -338,7 +341,9 @@ def _check_necks(kinds: list[Material], radius: float, skin: float) -> None:
         )
 
 
-def _check(solver: SolverDEM, radius: Any, number: Any, kinds: int, period: Any, skin: float | None) -> None:
+def _check(
+    solver: SolverDEM, radius: np.ndarray, number: np.ndarray, kinds: int, period: Sequence[float], skin: float | None
+) -> None:
     """Raise `ModelError` for arguments that are no grains."""
     refuse((
         (solver.law not in tuple(LAWS), f"law is {solver.law!r}", ", ".join(map(repr, LAWS))),

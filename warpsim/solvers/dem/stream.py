@@ -58,7 +58,7 @@ class GrainNozzle(Nozzle):
         """How many grains have come: the first ones of the stream's."""
         return self.released_by(state.time.numpy()[0])
 
-    def hold(self, state: State, origin: Any, grains: Any) -> None:
+    def hold(self, state: State, origin: object, grains: object) -> None:
         """Put those that wait in line, before a step from `state`."""
         self.require_particles(state.time)
         args = [origin, self.line, state.time, self.position, self.velocity, grains]
