@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import functools
 import warnings
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...core.language import (
-    Array, Float, Vec, array, atomic_add, atomic_max, cross, cw_mul, dot, func, generic_struct, int32, kernel, launch,
-    length, min, sqrt, tid, uint64, vector, zeros,
+    Array, Float, Kernel, Vec, array, atomic_add, atomic_max, cross, cw_mul, dot, func, generic_struct, int32, kernel,
+    launch, length, min, sqrt, tid, uint64, vector, zeros,
 )  # fmt: skip
 from ...core.lib.quaternions import quat_rotate
 from ...core.lib.transforms import transform_get_rotation, transform_get_translation
@@ -31,6 +32,10 @@ from ..scene.rotations import rotated
 from ..scene.shapes import DISTANCE, ShapeType, moved, surface_velocity, to_shape, to_world
 from .extents import ENDLESS, extent
 from .sampling import distances
+
+if TYPE_CHECKING:
+    from ..scene.model import Model
+    from .particles import Particles
 
 GAP = 0.05  # spacings: how near a particle may come to a surface
 DEEP = 0.5  # spacings: particles deeper in a wall are inside of it, and left alone
@@ -95,10 +100,12 @@ class Barriers(Fixed):
     """
 
     def __init__(
-        self, model: Any, spacing: float, reach: float, margin: float, dim: int, period: Any, bounds: Any
+        self, model: Model, spacing: float, reach: float, margin: float, dim: int, period: Sequence[float],
+        bounds: np.ndarray | None,
     ):  # fmt: skip
         self.model, self.dim, self.period = model, dim, period
-        dtype, device, options = model.dtype, model.device, {"device": model.device, "requires_grad": True}
+        dtype, device = model.dtype, model.device
+        options: dict[str, Any] = {"device": device, "requires_grad": True}
         self._margin = dtype(reach * spacing + margin)
         n, count = model.particle_count, model.shape_count
         self._images = [_image(model, s, period) for s in range(count)]
@@ -116,14 +123,16 @@ class Barriers(Fixed):
         """What a step fills before it reads it."""
         return [self.counts, self._stop, self._sums]
 
-    def watch(self, x: Any, pose: Any) -> None:
+    def watch(self, x: array, pose: array) -> None:
         """Note anew which particles are near which shapes."""
         for s in range(self.model.shape_count):
             find = _near_kernel(self.model.shape_type[s], self._is_imaged(s))
             args = [self._barriers[s], *self._surface(s), self._margin, pose, x, self.near]
             launch(find, len(self.near), args, device=self.model.device, record_tape=False)
 
-    def hold(self, p: Any, pose: Any, twist: Any, dt: Any, share: Any, watched: bool, reaction: Any) -> None:
+    def hold(
+        self, p: Particles, pose: array, twist: array, dt: float, share: float, watched: bool, reaction: array
+    ) -> None:
         """Put particles that moved for `dt` [s] back before the surfaces that they met.
 
         pose, twist: of shapes at the begin of the substep. watched: whether `near` says which are near; else all are
@@ -176,7 +185,7 @@ class Barriers(Fixed):
     def _is_imaged(self, s: int) -> bool:
         return any(self.period) and self.model.shape_type[s] is not ShapeType.PLANE
 
-    def _run(self, kernel: Any, dim: int, *args: Any) -> None:
+    def _run(self, kernel: Kernel, dim: int, *args: object) -> None:
         launch(kernel, dim, args, device=self.model.device)
 
 
@@ -185,7 +194,7 @@ def _bit(s: int) -> int:
     return 1 << s % _BITS
 
 
-def _image(model: Any, s: int, period: Any) -> list[Any]:
+def _image(model: Model, s: int, period: Sequence[float]) -> list[Any]:
     """The period, the middle of a shape in its frame [m], and 0 for axes along which it is as long as the period."""
     middle, half = extent(model, s)
     length = np.asarray(period, dtype=np.float64)
@@ -193,7 +202,7 @@ def _image(model: Any, s: int, period: Any) -> list[Any]:
     return [vector_of(v, model.dtype) for v in (period, middle, ends)]
 
 
-def _fence(model: Any, s: int, period: Any, bounds: Any, dim: int) -> list[Any]:
+def _fence(model: Model, s: int, period: Sequence[float], bounds: np.ndarray | None, dim: int) -> list[Any]:
     """Corners of where a shape is a wall [m]: endless ones within bounds, along axes that do not repeat."""
     low, high = np.full(3, -_FAR), np.full(3, _FAR)
     if model.shape_type[s] in ENDLESS and bounds is not None:

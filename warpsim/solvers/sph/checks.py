@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from .start import OVERLAPS
 from .stream import FluidStream, without_streams
 
 if TYPE_CHECKING:
+
     from ..scene.model import Model
     from ..scene.state import State
     from .solver import SolverSPH
@@ -30,7 +31,7 @@ _FLAT = 1.0e-3  # of the spacing
 FASTEST = 20.0  # times the speed of sound: nothing that flows, and substeps without end
 
 
-def corners_of(bounds: Any) -> np.ndarray:
+def corners_of(bounds: object) -> np.ndarray:
     """Bounds as an array (2, 3) [m]. Raises `ModelError` for what encloses no box."""
     try:
         corners = np.array(bounds, dtype=np.float64)
@@ -48,7 +49,9 @@ def spacing_of(model: Model, fluid: Fluid, dim: int) -> float:
     return float((model.particle_mass.numpy().max(initial=0.0) / fluid.density) ** (1.0 / dim)) or 1.0
 
 
-def check_choices(solver: SolverSPH, smoothing: Any, spacing: Any, period: Any, overlaps: Any) -> None:
+def check_choices(
+    solver: SolverSPH, smoothing: float, spacing: float | None, period: Sequence[float], overlaps: str
+) -> None:
     """Raise `ModelError` for arguments that name nothing."""
     mass, lengths = solver.model.particle_mass.numpy(), (smoothing, 1.0 if spacing is None else spacing)
     refuse((

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from .fluid import Fluid
 from .forces import kick
 from .projection import measure_kernel, press_by, project_kernel, rate_kernel
 from .solver import SolverSPH
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 _LEAST = 2  # iterations of the correction of density
 
@@ -48,7 +51,7 @@ class SolverDFSPH(SolverSPH):
     def __init__(
         self, model: Model, fluid: Fluid | None = None, dim: int = 3, kernel: str = "cubic", smoothing: float = 1.3,
         density_error: float = 1.0e-4, divergence_error: float = 1.0e-3, iterations: int = 100, no_slip: bool = False,
-        substeps: int | None = None, period: Sequence[float] = (0.0, 0.0, 0.0), bounds: Any = None,
+        substeps: int | None = None, period: Sequence[float] = (0.0, 0.0, 0.0), bounds: ArrayLike | None = None,
         spacing: float | None = None, overlaps: str = "warn", check: bool = False,
     ):  # fmt: skip
         for name, value in (("density_error", density_error), ("divergence_error", divergence_error)):
@@ -99,7 +102,7 @@ class SolverDFSPH(SolverSPH):
             self._run(advance_shapes, model.shape_count, control.shape_velocity, dt, self._pose)
         self._place_walls(control, h)
 
-    def _act(self, control: Control, dt: Any, near: Near) -> None:
+    def _act(self, control: Control, dt: float, near: Near) -> None:
         """Gravity, forces from outside and viscosity."""
         p = self.particles
         p.p.zero_()
@@ -111,7 +114,7 @@ class SolverDFSPH(SolverSPH):
         self._accelerate(control, near)
         self._run(kick, p.water, dt, p.a, p.mix, p.v)
 
-    def _correct(self, divergence: bool, dt: Any, near: Near) -> tuple[float, int]:
+    def _correct(self, divergence: bool, dt: float, near: Near) -> tuple[float, int]:
         """Change velocities until nothing is compressed; the error that is left, and the number of iterations."""
         p, goal = self.particles, self.divergence_error if divergence else self.density_error
         here = [p.x, p.v, p.mass, p.rho, self._stiffness, self._push, self._error]

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..scene.rotations import rotated
 from ..scene.shapes import ShapeType
 
+if TYPE_CHECKING:
+    from ..scene.model import Model
+
 ENDLESS = (ShapeType.PLANE, ShapeType.HEIGHTFIELD, ShapeType.SDF)
 _MESHES = (ShapeType.MESH, ShapeType.HOLLOW_MESH)
 _BALLS = (ShapeType.SPHERE, ShapeType.HOLLOW_SPHERE)
 
 
-def corners(model: Any, s: int) -> np.ndarray:
+def corners(model: Model, s: int) -> np.ndarray:
     """Corners (2, 3) [m] of a box around a shape in its frame; of endless ones, and of planes, without size."""
     kind, scale = model.shape_type[s], model.shape_scale.numpy()[s].astype(np.float64)
     if kind in _MESHES:
@@ -32,7 +35,7 @@ def corners(model: Any, s: int) -> np.ndarray:
     return np.array([-half, half])
 
 
-def extent(model: Any, s: int) -> tuple[np.ndarray, np.ndarray]:
+def extent(model: Model, s: int) -> tuple[np.ndarray, np.ndarray]:
     """The middle of a shape in its frame, and half its extents along the axes of the world as it starts, (3,) [m]."""
     low, high = corners(model, s)
     pose = model.shape_transform.numpy()[s].astype(np.float64)

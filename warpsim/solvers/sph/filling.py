@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...errors import ModelError
 from ..scene.builder import ModelBuilder
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
 
 def add_fluid_box(
-    builder: ModelBuilder, low: Any, high: Any, spacing: float, density: float = 1000.0, vel: Any = 0.0
-) -> range:
+    builder: ModelBuilder, low: ArrayLike, high: ArrayLike, spacing: float, density: float = 1000.0,
+    vel: ArrayLike = 0.0,
+) -> range:  # fmt: skip
     """Fill the box from `low` to `high` (3,) [m] with particles; returns their numbers.
 
     Where low[2] is high[2] the fluid is a sheet of that plane, and masses are those of one metre of depth. spacing [m]:

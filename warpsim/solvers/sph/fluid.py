@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass, fields
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...arguments import numbers
 from ...errors import ModelError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 DENSITY, SOUND, ALPHA, VISCOSITY, XSPH, DIFFUSION, TENSION, SHIFTING = range(8)
 """Columns of `SolverSPH.fluid`, in the order of the fields of `Fluid`."""
@@ -54,6 +57,6 @@ class Fluid:
         """B of Tait's law p = B ((rho / rho0)^7 - 1) [Pa]."""
         return self.density * self.sound**2 / 7.0
 
-    def density_at(self, pressure: Any) -> np.ndarray:
+    def density_at(self, pressure: ArrayLike) -> np.ndarray:
         """The density [kg/m^3] at which the pressure is this [Pa]."""
         return self.density * (1.0 + numbers(pressure, "pressure") / self.stiffness) ** (1.0 / 7.0)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from ..neighbours.serpentine import Serpentine
 from ..particles.origin import from_origin, in_world
 from .around import IN_GRID, LISTED, WALL, WATER, WATER_IN_GRID, Around, Launched, Near
 from .sampling import Rows
+
+if TYPE_CHECKING:
+    from ..scene.model import Model
 
 
 @generic_struct
@@ -51,7 +55,7 @@ class Particles(Fixed):
 
     constant = ("first",)
 
-    def __init__(self, model: Any, rows: Rows, wall_mass: float, width: float, skin: float, period: Any):
+    def __init__(self, model: Model, rows: Rows, wall_mass: float, width: float, skin: float, period: Sequence[float]):
         self.model, self.skin, device = model, skin, model.device
         self.water, self.walls = model.particle_count, len(rows.shape)
         n, self.total = self.water, self.water + self.walls
@@ -74,7 +78,7 @@ class Particles(Fixed):
         self.first = array(first, dtype=int32, device=device)
         self._make_search(width, period)
 
-    def _make_search(self, width: float, period: Any) -> None:
+    def _make_search(self, width: float, period: Sequence[float]) -> None:
         n, total, device = self.water, self.total, self.model.device
         self.number, self.slot = (array(np.arange(total), dtype=int32, device=device) for _ in range(2))
         groups = np.where(np.arange(total) < n, WATER, WALL).astype(np.int32)
@@ -104,13 +108,13 @@ class Particles(Fixed):
         arrays += [self.middle, self.level, self.volume, self.spin, self.slip, self.force, self.begin]
         return [*arrays, self.grid]
 
-    def weigh_as(self, masses: Any) -> None:
+    def weigh_as(self, masses: array) -> None:
         """Give masses a gradient if those of the model have one: what none asks for is not added up."""
         self.mass.requires_grad = self._before.mass.requires_grad = masses.requires_grad
 
     # ----- neighbours -----------------------------------------------------------------------------
 
-    def build_grid(self, width: float, period: Any) -> None:
+    def build_grid(self, width: float, period: Sequence[float]) -> None:
         """Sort all into a hash grid with cells of a width [m]."""
         if self.total:
             self.grid.build(self.points, width, self.groups, period=period)
@@ -123,7 +127,7 @@ class Particles(Fixed):
             self._near[key] = self._find_near(listed, self.model.dtype(reach), self.model.dtype(h))
         return self._near[key]
 
-    def _find_near(self, listed: bool, reach: Any, h: Any) -> Near:
+    def _find_near(self, listed: bool, reach: float, h: float) -> Near:
         lists = (self.around_water, self.around_walls)
         rows = [(row.counts, row.ids) if listed else (None, None) for row in lists]
         rest = [self.grid.id, reach, self.around_water.period, self.water, self.walls, h]
@@ -142,7 +146,7 @@ class Particles(Fixed):
         """Whether lists may lack a pair; waits for the device."""
         return bool(self.outdated.numpy()[0])
 
-    def rebuild(self, width: float, reach: float, period: Any) -> None:
+    def rebuild(self, width: float, reach: float, period: Sequence[float]) -> None:
         """Put particles into a new order, and list those less than `reach` apart [m], or will be for a while."""
         self.serpentine.update(self.x, self.water)
         for target, source in self._copies:

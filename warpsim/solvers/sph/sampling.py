@@ -8,8 +8,9 @@ middle between their sides.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -21,6 +22,9 @@ from ..scene.model import Model
 from ..scene.rotations import rotated
 from ..scene.shapes import for_shape
 from .extents import ENDLESS, corners
+
+if TYPE_CHECKING:
+    from ...core.frontend.functions.functions import Func
 
 _CLOSE = 0.3  # of a spacing: particles nearer than this are one; more would leave gaps in edges, where water leaks
 _BACK = np.array([-1.0, -1.0, -1.0, 1.0])  # times a rotation: its inverse
@@ -40,8 +44,9 @@ class Rows:
 
 
 def sample_shapes(
-    model: Model, spacing: float, depth: float, origin: np.ndarray, bounds: Any, dim: int, period: Any
-) -> Rows:
+    model: Model, spacing: float, depth: float, origin: np.ndarray, bounds: np.ndarray | None, dim: int,
+    period: Sequence[float],
+) -> Rows:  # fmt: skip
     """The wall particles of all shapes.
 
     depth [m]: how far below a surface there are particles. origin: a corner of the lattice, the plane z of fluids with
@@ -71,7 +76,7 @@ def sample_shapes(
     return Rows(*whole, shape.astype(np.int32))
 
 
-def _in_period(points: np.ndarray, origin: np.ndarray, period: Any, spacing: float) -> np.ndarray:
+def _in_period(points: np.ndarray, origin: np.ndarray, period: Sequence[float], spacing: float) -> np.ndarray:
     """Which points are in the one period that is filled."""
     place, length = points - origin + 1.0e-3 * spacing, np.asarray(period)
     return ((length == 0.0) | ((place >= 0.0) & (place < length))).all(axis=1)
@@ -89,7 +94,7 @@ def in_world(model: Model, local: np.ndarray, shape: np.ndarray) -> np.ndarray:
     return np.concatenate([np.empty((0, 3)), *parts])
 
 
-def _box(model: Model, s: int, pose: np.ndarray, bounds: Any, depth: float) -> np.ndarray:
+def _box(model: Model, s: int, pose: np.ndarray, bounds: np.ndarray | None, depth: float) -> np.ndarray:
     """Corners (2, 3) [m] around a shape and its rows."""
     kind = model.shape_type[s]
     if kind in ENDLESS:
@@ -168,7 +173,7 @@ def distances(
 
 
 @for_shape
-def _distance_kernel(distance: Any) -> Any:
+def _distance_kernel(distance: Func) -> Any:
     @kernel(enable_backward=False)
     def measure(
         s: int, scale: array(dtype=Any), source: uint64, heights: array(dtype=Any, ndim=2), reach: Any,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ...core.language import array, float64, launch, zeros
+from ...core.language import Kernel, array, float64, launch, zeros
 from ...core.runtime.arrays import saved_contents
 from ...core.runtime.arrays.fixed import Fixed
 from ...core.runtime.arrays.creation import copy
@@ -44,6 +44,9 @@ from .start import check_starts
 from .statistics import FluidStatistics
 from .stream import FluidNozzle, FluidStream, without_streams
 from .walls import Walls, place_walls, sum_forces, wall_force_kernel, wall_pressure_kernel
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 _GRAPHS = 4  # kept at once
 _SKIN = 0.3  # of the spacing: margin of lists of neighbours
@@ -85,7 +88,7 @@ class SolverSPH(Fixed):
     def __init__(
         self, model: Model, fluid: Fluid | None = None, dim: int = 3, kernel: str = "wendland2", smoothing: float = 1.5,
         density: str = "continuity", suction: bool = False, no_slip: bool = False, substeps: int | None = None,
-        period: Sequence[float] = (0.0, 0.0, 0.0), bounds: Any = None, spacing: float | None = None,
+        period: Sequence[float] = (0.0, 0.0, 0.0), bounds: ArrayLike | None = None, spacing: float | None = None,
         overlaps: str = "warn", check: bool = False, streams: Sequence[FluidStream] = (),
     ):  # fmt: skip
         refuse((model_problem(model),))
@@ -128,7 +131,7 @@ class SolverSPH(Fixed):
         """The pressure inside of the fluid that bears its cohesion [Pa]: start from `fluid.density_at` of it."""
         return cohesion_pressure(self.fluid.tension, self.support, self.dim)
 
-    def _make_particles(self, bounds: Any, streams: Sequence[FluidStream], overlaps: str) -> Particles:
+    def _make_particles(self, bounds: np.ndarray | None, streams: Sequence[FluidStream], overlaps: str) -> Particles:
         model, dx = self.model, self.spacing
         q = without_streams(model.particle_q.numpy().astype(np.float64), streams)
         there = np.concatenate([q, *([s.position] for s in streams)])
@@ -150,7 +153,7 @@ class SolverSPH(Fixed):
     # ----- one step -------------------------------------------------------------------------------
 
     def step(
-        self, state_in: State, state_out: State, control: Control | None = None, contacts: Any = None,
+        self, state_in: State, state_out: State, control: Control | None = None, contacts: None = None,
         dt: float | None = None,
     ) -> None:  # fmt: skip
         """Advance by `dt` [s] from one state to another, or in place.
@@ -285,7 +288,7 @@ class SolverSPH(Fixed):
         options = (weighed, self.no_slip, self.suction)
         self._run_near(continuity_kernel, near.water, options, dtype(h), *fluid, *rates)
 
-    def _move(self, dt: Any, near: Near) -> None:
+    def _move(self, dt: float, near: Near) -> None:
         """Positions by velocities, and by what keeps particles in order."""
         p = self.particles
         if not self.fluid.shifting:
@@ -295,7 +298,7 @@ class SolverSPH(Fixed):
         self._run_near(shift_kernel, near.water, (), *moved)
         self._run(move_shifted, p.water, dt, p.v, p.drift, p.begin, p.x)
 
-    def _hold_fluid(self, control: Control, dt: Any, substeps: int, near: Near) -> None:
+    def _hold_fluid(self, control: Control, dt: float, substeps: int, near: Near) -> None:
         """Put particles back before the surfaces of walls."""
         if self.model.shape_count and self.particles.water:
             share = self.model.dtype(1.0 / substeps)
@@ -329,12 +332,14 @@ class SolverSPH(Fixed):
         count = self.model.shape_count
         self._run(sum_forces, count, p.water, *frames, share, p.x, p.force, self.shape_force)
 
-    def _run_near(self, kernel_of: Any, near: Launched, options: tuple[Any, ...], *args: Any) -> None:
+    def _run_near(
+        self, kernel_of: Callable[..., Kernel], near: Launched, options: tuple[Any, ...], *args: object
+    ) -> None:
         """Launch the kernel with neighbours that is made for this fluid, options and search."""
         kernel = kernel_of(self.kernel, self.dim, any(self.period), *options, search=near.search)
         self._run(kernel, near.dim, near.around, *args)
 
-    def _run(self, kernel: Any, dim: Any, *args: Any) -> None:
+    def _run(self, kernel: Kernel, dim: int | tuple[int, ...], *args: object) -> None:
         launch(kernel, dim, args, device=self.model.device)
 
     # ----- what is asked of it --------------------------------------------------------------------

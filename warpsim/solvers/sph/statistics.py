@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -13,6 +13,8 @@ from ..particles.statistics import ParticleStatistics
 from .barriers import DEEP
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from ..scene.state import State
     from .solver import SolverSPH
 
@@ -72,7 +74,7 @@ class FluidStatistics(ParticleStatistics):
         finite: nothing brings them back."""
         return int((self._leaks[1] | ~np.isfinite(self._q).all(axis=1)).sum())
 
-    def pressure_at(self, points: Any) -> np.ndarray:
+    def pressure_at(self, points: ArrayLike) -> np.ndarray:
         """Pressure at points (n, 3) [Pa]: the mean of particles near each, by (1 - r / reach)^2; 0 where there is none.
 
         A probe for walls: put it half a spacing before them.
@@ -92,7 +94,7 @@ class FluidStatistics(ParticleStatistics):
             return float("nan")
         return float(np.quantile(self._q[:, axis], quantile)) + 0.5 * self.solver.spacing
 
-    def level(self, low: Any, high: Any) -> float:
+    def level(self, low: ArrayLike, high: ArrayLike) -> float:
         """How high the fluid stands [m] along the up axis among particles between two corners (3,); NaN without any."""
         up = "XYZ".index(self.model.up_axis)
         inside = ((self._q >= np.asarray(low)) & (self._q <= np.asarray(high))).all(axis=1)

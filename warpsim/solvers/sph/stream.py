@@ -60,16 +60,16 @@ class FluidNozzle(Nozzle):
         """How many particles have come: the first ones of the stream's."""
         return self.released_by(state.poured.numpy()[self.number])
 
-    def run_on(self, h: float, poured: Any) -> None:
+    def run_on(self, h: float, poured: array) -> None:
         """Let the stream run for a time [s]."""
         launch(_run_on, 1, [self.velocity, h, poured[self.number :]], device=self.model.device)
 
-    def hold(self, origin: Any, poured: Any, p: Particles, waiting: Any, fluid: Any, reach: Any) -> None:
+    def hold(self, origin: object, poured: array, p: Particles, waiting: array, fluid: object, reach: float) -> None:
         """Put those that wait in line, note in `waiting` that they do, and give all the mass that is felt."""
         nozzle = [self.line, poured[self.number :], self.position, self.velocity, self.model.particle_mass]
         launch(_hold_waiting, p.water, [origin, *nozzle, fluid, reach, p.moving, waiting], device=self.model.device)
 
-    def calm(self, poured: Any, p: Particles) -> None:
+    def calm(self, poured: array, p: Particles) -> None:
         """Let no force act on those that wait."""
         args = [self.particles.start, poured[self.number :], self.due, p.number, p.a, p.mix]
         launch(_calm_waiting, p.water, args, device=self.model.device)

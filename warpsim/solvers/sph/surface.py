@@ -79,7 +79,7 @@ class Surface(Fixed):
         triangles = indices.numpy().reshape(-1, 3)[:, ::-1].copy()  # the field is high inside
         return vertices.numpy() + origin.astype(np.float32), triangles
 
-    def _ellipsoids(self, points: Any, support: float) -> tuple[Any, Any]:
+    def _ellipsoids(self, points: array, support: float) -> tuple[Any, Any]:
         """Middles [m] and shapes of particles by those within a distance [m]."""
         device = self.solver.model.device
         middle, shape = empty(points.size, vec3, device), empty(points.size, mat33, device)
