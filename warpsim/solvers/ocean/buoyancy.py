@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +29,12 @@ from ..scene.closed import check_closed
 from .dispersion import GRAVITY
 from .query import check_surface, ocean_surface
 from .spectrum import as_number, on_device
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from ...core.runtime.devices.device import Device
+    from .query import Surface, SurfaceD
 
 Vectors, Numbers = array(dtype=vec3d), array(dtype=float64)
 
@@ -84,9 +90,9 @@ class Floats(Fixed):
 
     @checked
     def __init__(
-        self, points: Any, triangles: Any, mass: Any = None, density: float | None = None, *, drag: Any = 1.0,
-        friction: Any = 0.01, added_mass: Any = 0.5, center_of_mass: Any = None, inertia: Any = None,
-        water_density: float = 1025.0, device: Any = None,
+        self, points: ArrayLike, triangles: ArrayLike, mass: Any = None, density: float | None = None, *,
+        drag: Any = 1.0, friction: Any = 0.01, added_mass: Any = 0.5, center_of_mass: ArrayLike | None = None,
+        inertia: ArrayLike | None = None, water_density: float = 1025.0, device: Any = None,
     ):  # fmt: skip
         self.device, self.water_density = get_device(device), float(water_density)
         points, triangles = checked_mesh(points, triangles)
@@ -111,14 +117,14 @@ class Floats(Fixed):
         self.points = array(points - middle, dtype=vec3d, device=self.device)
         self.triangles = array(triangles.astype(np.int32), dtype=vec3i, device=self.device)
 
-    def _number(self, value: Any, name: str) -> array:
+    def _number(self, value: float | array, name: str) -> array:
         number = as_number(value, name, positive=False)
         if not float(number.numpy()[0]) >= 0.0:
             raise ArrayError(f"{name} is {float(number.numpy()[0]):g}\nexpected: at least 0")
         return number
 
     def state(
-        self, positions: Sequence[Sequence[float]], orientations: Any = None, requires_grad: bool = False
+        self, positions: Sequence[Sequence[float]], orientations: ArrayLike | None = None, requires_grad: bool = False
     ) -> FloatState:
         """Floats at rest: positions (count, 3) [m] of centres of mass, orientations (count, 4) as unit quaternions."""
         count = len(positions)
@@ -127,7 +133,7 @@ class Floats(Fixed):
         rest = [zeros(count, vec3d, **options) for _ in range(2)]
         return FloatState(array(positions, dtype=vec3d, **options), array(turned, dtype=quatd, **options), *rest)
 
-    def step(self, state: FloatState, out: FloatState, surface: Any, dt: float) -> None:
+    def step(self, state: FloatState, out: FloatState, surface: Surface | SurfaceD, dt: float) -> None:
         """Move for `dt` seconds in the water of `field.surface` at their begin; `out` may be `state`. Recorded.
 
         Raises `ArrayError` for a `dt` that is not above zero.
@@ -162,13 +168,13 @@ class Floats(Fixed):
         launch(_move, count, inputs, [Motion(*out.arrays())], device=self.device)
 
 
-def _check_state(state: FloatState, count: int, device: Any, name: str) -> None:
+def _check_state(state: FloatState, count: int, device: Device, name: str) -> None:
     """Raise `ArrayError` for a state whose arrays are not all of so many floats."""
     for field, value in vars(state).items():
         check_fits(value, Layout(quatd if field == "orientation" else vec3d, (count,), device), f"{name}.{field}")
 
 
-def checked_mesh(points: Any, triangles: Any) -> tuple[np.ndarray, np.ndarray]:
+def checked_mesh(points: ArrayLike, triangles: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """Points (n, 3) and triangles (m, 3) of a closed mesh."""
     points, triangles = numbers(points, "points"), integers(triangles, "triangles")
     shaped = points.ndim == triangles.ndim == 2 and points.shape[1] == triangles.shape[1] == 3

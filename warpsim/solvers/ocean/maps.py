@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from PIL import Image
@@ -16,11 +16,14 @@ from ...atomic_file import AtomicFile
 from ...errors import WarpsimError
 from .field import Field
 
+if TYPE_CHECKING:
+    from ...core.runtime.arrays.array import array
+
 _SUFFIXES = (".npy", ".exr", ".png")
 
 
 @checked
-def write_maps(path: str | os.PathLike[str], field: Field, foam: Any = None) -> Path:
+def write_maps(path: str | os.PathLike[str], field: Field, foam: array | None = None) -> Path:
     """Write displacement, height and foam of a field; the suffix of `path` says how.
 
     .npy: float32 (cells, cells, 3 or 4), x and y displacement and height [m], and foam. .exr: the same as channels R,

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.language import (
     Float, array, array3d, atan2, float64, func, int32, kernel, round, sqrt, standard_names, struct, tanh, tid,
@@ -21,6 +21,9 @@ from ...core.lib.random import rand_init, randn
 from ...fft import fft_index
 from .dispersion import angular_frequency, group_velocity
 from .spreading import half_cosine_power
+
+if TYPE_CHECKING:
+    from ...core.frontend.functions.functions import Func
 
 vec2d, vec4d = standard_names()["vec2d"], standard_names()["vec4d"]
 Number = array(dtype=float64)
@@ -63,7 +66,7 @@ def wrapped(angle: float64) -> float64:
 
 
 @cache
-def variance_kernel(density: Any, peak: Any, spreading: Any) -> Any:
+def variance_kernel(density: Func, peak: Func, spreading: Func) -> Any:
     """The kernel that adds a sea with these functions to the variance of all modes."""
 
     @func

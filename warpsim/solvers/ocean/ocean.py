@@ -12,7 +12,7 @@ import math
 import operator
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,6 +30,9 @@ from .spectrum import Spectrum, as_number, on_device
 from .spreading import CosineSquared, Spreading
 from .statistics import wavenumbers
 
+if TYPE_CHECKING:
+    from ...core.runtime.devices.device import Device
+
 
 class ResolutionWarning(UserWarning):
     """The grid of an ocean cannot hold the waves that its spectrum has most of."""
@@ -44,7 +47,10 @@ class Sea(Fixed):
 
     replaceable = ("direction", "swell")
 
-    def __init__(self, spectrum: Spectrum, spreading: Spreading | None = None, direction: Any = 0.0, swell: Any = 0.0):
+    def __init__(
+        self, spectrum: Spectrum, spreading: Spreading | None = None, direction: float | array = 0.0,
+        swell: float | array = 0.0,
+    ):  # fmt: skip
         if not isinstance(spectrum, Spectrum):
             raise ArgumentTypeError(
                 f"spectrum is {type(spectrum).__name__}\nexpected: JONSWAP(...), SeaState(...), ..."
@@ -62,7 +68,7 @@ class Sea(Fixed):
             part.check_replaced(name)
         return [*self.spectrum.parameters.values(), self.spreading.parameter, self.direction, self.swell]
 
-    def peak(self, device: Any) -> float:
+    def peak(self, device: Device) -> float:
         """The peak frequency [rad/s]."""
         p = [float(a.numpy()[0]) for a in self.spectrum.arrays(device)]
         return float(self.spectrum.peak(vec4d(*p))[0])
@@ -91,10 +97,11 @@ class Ocean(Fixed):
     orbit: array
 
     def __init__(
-        self, seas: Any, size: float | Sequence[float] = 1000.0, cells: int = 256, *, depth: Any = None,
-        tension: float = 0.0, choppiness: Any = 1.0, loop_period: float | None = None, shortest: float = 0.0,
+        self, seas: Spectrum | Sea | list[Spectrum | Sea] | tuple[Spectrum | Sea, ...],
+        size: float | Sequence[float] = 1000.0, cells: int = 256, *, depth: float | array | None = None,
+        tension: float = 0.0, choppiness: float | array = 1.0, loop_period: float | None = None, shortest: float = 0.0,
         longest: float = math.inf, trough_damping: float = 0.0, trough_scale: float | None = None, seed: int = 0,
-        dtype: Any = float32, device: Any = None,
+        dtype: type = float32, device: Any = None,
     ):  # fmt: skip
         several = seas if isinstance(seas, list | tuple) else [seas]
         self.seas = tuple(s if isinstance(s, Sea) else Sea(s) for s in several)
@@ -242,13 +249,13 @@ class Ocean(Fixed):
 # ----- arguments ----------------------------------------------------------------------------------
 
 
-def _checked_cells(cells: Any) -> int:
+def _checked_cells(cells: int) -> int:
     if not hasattr(cells, "__index__") or not 4 <= operator.index(cells) <= 4096:
         raise ArrayError(f"cells is {cells!r}\nexpected: a whole number, 4 to 4096 along a side")
     return operator.index(cells)
 
 
-def _checked_tiles(size: Any) -> list[float]:
+def _checked_tiles(size: float | Sequence[float]) -> list[float]:
     tiles = [float(s) for s in np.atleast_1d(size)]
     if not tiles or not all(math.isfinite(s) and s > 0.0 for s in tiles):
         raise ArrayError(f"size is {size}\nexpected: lengths above zero [m]")
@@ -263,7 +270,7 @@ def _checked_tiles(size: Any) -> list[float]:
 
 
 def _check_numbers(
-    dtype: Any, tension: float, period: float | None, shortest: float, longest: float, damping: float,
+    dtype: type, tension: float, period: float | None, shortest: float, longest: float, damping: float,
     scale: float | None,
 ) -> None:  # fmt: skip
     if dtype not in COMPLEX:

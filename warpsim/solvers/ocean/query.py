@@ -9,7 +9,7 @@ than one: a fixed number of steps is taken, and the answer says that it did not 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from ...errors import ArrayError, instance, shown
 from .field import Field
 from .propagate import DISPLACEMENT, HEIGHT, MOVING, STILL
 from .tiles import damping_rate, damping_weight, joined, no_waves
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 SUPPORT = 4  # points that a cubic takes along an axis
 _STEPS = 20  # of Newton's method, at most: four are enough where nothing is about to fold
@@ -65,7 +68,7 @@ def surface_of(planes: array, ratios: array, choppiness: array, damping: float, 
     return surface
 
 
-def check_surface(surface: Any) -> None:
+def check_surface(surface: Surface | SurfaceD) -> None:
     """Raise `ArrayError` for what is no surface of a field, or has fields that do not belong together."""
     instance(surface, (Surface, SurfaceD), "surface")
     arrays = surface.planes, surface.ratios, surface.choppiness
@@ -237,7 +240,7 @@ def _heights(s: Any, x: array(dtype=Any), y: array(dtype=Any), heights: array(dt
 
 
 @checked
-def query_heights(field: Field, x: Any, y: Any) -> np.ndarray:
+def query_heights(field: Field, x: ArrayLike, y: ArrayLike) -> np.ndarray:
     """Heights [m] of a field over points x, y, of one shape [m]; NaN where crests fold over.
 
     Raises `ArrayError` where x and y have different shapes.

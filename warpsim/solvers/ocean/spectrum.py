@@ -8,7 +8,7 @@ array of one float64: with `requires_grad=True` it gets a gradient from everythi
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...arguments import is_number
 from ...core.language import array, exp, float64, func, kernel, launch, log, min, sinh, standard_names, tanh, zeros
@@ -16,6 +16,10 @@ from ...core.runtime.arrays.creation import copy
 from ...core.runtime.arrays.fixed import Fixed
 from ...errors import ArgumentTypeError, ArrayError
 from .dispersion import GRAVITY
+
+if TYPE_CHECKING:
+    from ...core.frontend.functions.functions import Func
+    from ...core.runtime.devices.device import Device
 
 vec2d, vec4d = standard_names()["vec2d"], standard_names()["vec4d"]
 Number = array(dtype=float64)
@@ -138,38 +142,38 @@ def given_peak(p: vec4d) -> vec2d:
 class Spectrum(Fixed):
     """A density, the peak that spreading refers to, and parameters by name."""
 
-    def __init__(self, density: Any, peak: Any, **parameters: Any):
+    def __init__(self, density: Func, peak: Func, **parameters: float | array):
         self.density, self.peak = density, peak
         numbers = {name: as_number(value, name) for name, value in parameters.items()}
         self.parameters = MappingProxyType(numbers)
 
-    def arrays(self, device: Any) -> list[Any]:
+    def arrays(self, device: Device | str) -> list[Any]:
         """Four arrays of one float64: the parameters, then as many ones as are missing."""
         parameters = [on_device(a, device) for a in self.parameters.values()]
         return parameters + [array([1.0], dtype=float64, device=device) for _ in range(4 - len(parameters))]
 
 
-def Phillips(wind_speed: Any, alpha: Any = 0.0081) -> Spectrum:
+def Phillips(wind_speed: float | array, alpha: float | array = 0.0081) -> Spectrum:
     """The spectrum of most pictures of the sea (Tessendorf 2001): wind speed [m/s] and Phillips' constant."""
     return Spectrum(phillips, phillips_peak, wind_speed=wind_speed, alpha=alpha)
 
 
-def PiersonMoskowitz(wind_speed: Any) -> Spectrum:
+def PiersonMoskowitz(wind_speed: float | array) -> Spectrum:
     """A fully developed sea: wind speed [m/s] 19.5 m above it."""
     return Spectrum(pierson_moskowitz, pierson_moskowitz_peak, wind_speed=wind_speed)
 
 
-def JONSWAP(wind_speed: Any, fetch: Any, gamma: Any = 3.3) -> Spectrum:
+def JONSWAP(wind_speed: float | array, fetch: float | array, gamma: float | array = 3.3) -> Spectrum:
     """A sea that grows along the fetch [m] under a wind [m/s], with the peak enhancement gamma."""
     return Spectrum(jonswap, jonswap_peak, wind_speed=wind_speed, fetch=fetch, gamma=gamma)
 
 
-def TMA(wind_speed: Any, fetch: Any, gamma: Any = 3.3) -> Spectrum:
+def TMA(wind_speed: float | array, fetch: float | array, gamma: float | array = 3.3) -> Spectrum:
     """JONSWAP over a bottom: the depth is that of the ocean it is given to."""
     return Spectrum(tma, jonswap_peak, wind_speed=wind_speed, fetch=fetch, gamma=gamma)
 
 
-def CustomSpectrum(density: Any, peak_frequency: Any, **parameters: Any) -> Spectrum:
+def CustomSpectrum(density: Func, peak_frequency: float | array, **parameters: float | array) -> Spectrum:
     """A user's own `@wp.func` density(omega, k, depth, p), with up to three named parameters p[0], p[1], p[2].
 
     omega, k and depth are float64, p is a vec4d, and so is the result [m^2 s/rad]. peak_frequency [rad/s] is what
@@ -184,11 +188,11 @@ def CustomSpectrum(density: Any, peak_frequency: Any, **parameters: Any) -> Spec
 class SeaState(Spectrum):
     """A sea known by its significant height [m] and peak period [s], with the shape of JONSWAP for gamma."""
 
-    def __init__(self, significant_height: Any, peak_period: Any, gamma: Any = 3.3):
+    def __init__(self, significant_height: float | array, peak_period: float | array, gamma: float | array = 3.3):
         known = {"significant_height": significant_height, "peak_period": peak_period, "gamma": gamma}
         super().__init__(sea_state, sea_state_peak, **known)
 
-    def arrays(self, device: Any) -> list[Any]:
+    def arrays(self, device: Device | str) -> list[Any]:
         height, period, gamma, _ = super().arrays(device)
         integral = zeros(1, float64, device, requires_grad=gamma.requires_grad)
         launch(_integrate_shape, 1, [gamma], [integral], device=device)
@@ -222,7 +226,7 @@ def _shape_of_u(u: float64, low: float64, gamma: float64) -> float64:
     return exp(-1.25 * u + log(gamma) * exp(-0.5 * away * away))
 
 
-def as_number(value: Any, name: str, positive: bool = True) -> Any:
+def as_number(value: float | array, name: str, positive: bool = True) -> Any:
     """An array of one float64; raises `ArgumentTypeError` for something else, `ArrayError` for bad numbers."""
     if isinstance(value, array):
         if value.dtype is not float64 or value.shape != (1,):
@@ -240,7 +244,7 @@ def as_number(value: Any, name: str, positive: bool = True) -> Any:
     return number
 
 
-def on_device(number: Any, device: Any) -> Any:
+def on_device(number: array, device: Device | str) -> Any:
     """The array itself, or a copy on the device, through which gradients go."""
     if number.device == device:
         return number

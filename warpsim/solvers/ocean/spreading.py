@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from ...core.language import abs, array, cos, cosh, exp, float64, func, kernel, 
 from ...core.runtime.arrays.fixed import Fixed
 from ...errors import ArgumentTypeError, ArrayError, shown
 from .spectrum import as_number
+
+if TYPE_CHECKING:
+    from ...core.frontend.functions.functions import Func
 
 _PI = math.pi
 _LOG_TEN = math.log(10.0)
@@ -120,7 +123,7 @@ class Spreading(Fixed):
 
     replaceable = ("parameter",)
 
-    def __init__(self, density: Any, parameter: Any = 1.0, checked: bool = False):
+    def __init__(self, density: Func, parameter: float | array = 1.0, checked: bool = False):
         if not callable(density):
             raise ArgumentTypeError(f"the density of a spreading is {shown(density)}\nexpected: a function of wp.func")
         self.density, self.parameter = density, as_number(parameter, "the parameter of a spreading")
@@ -147,7 +150,7 @@ def CosineSquared() -> Spreading:
     return Spreading(cosine_squared, checked=True)
 
 
-def CosinePower(s: Any) -> Spreading:
+def CosinePower(s: float | array) -> Spreading:
     """cos^2s(theta / 2) of one power s > 0 at all frequencies: s = 1 is broad, 10 wind sea, 75 swell."""
     return Spreading(cosine_power, s, checked=True)
 
@@ -181,7 +184,7 @@ def sampled(spreading: Spreading, x: float, age: float, count: int = 4096) -> tu
 
 
 @cache
-def _sampler(density: Any) -> Any:
+def _sampler(density: Func) -> Any:
     @kernel
     def sample(x: float64, age: float64, q: array(dtype=float64), out: array(dtype=float64)):
         i = tid()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from ...arguments import checked
 from ...core.language import array, float64, kernel, launch, pow, standard_names, tid, zeros
 from .dispersion import DEEP, GRAVITY, angular_frequency, group_velocity
 from .spectrum import Spectrum
+
+if TYPE_CHECKING:
+    from ...core.frontend.functions.functions import Func
 
 vec4d = standard_names()["vec4d"]
 _COUNT = 20000
@@ -76,7 +79,7 @@ def _invert_dispersion(omega: array(dtype=float64), depth: float64, tension: flo
 
 
 @cache
-def _sampler(density: Any) -> Any:
+def _sampler(density: Func) -> Any:
     @kernel
     def sample(
         p0: array(dtype=float64), p1: array(dtype=float64), p2: array(dtype=float64), p3: array(dtype=float64),
