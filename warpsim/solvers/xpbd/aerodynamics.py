@@ -16,13 +16,18 @@ steady state as it is, and cannot pass the velocity of the air.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...core.language import abs, array, cross, dot, int32, kernel, launch, length, tid, vec3i, zeros
 from ...core.runtime.arrays.fixed import Fixed
 from .particle import position
+
+if TYPE_CHECKING:
+    from ..scene.control import Control
+    from ..scene.model import Model
+    from .workspace import Workspace
 
 AIR = 1.204
 """Density of air at 20 degrees [kg/m^3]."""
@@ -33,7 +38,7 @@ class Aerodynamics(Fixed):
 
     constant = ("firsts", "around")
 
-    def __init__(self, model: Any, density: float):
+    def __init__(self, model: Model, density: float):
         self.model, self.density = model, model.dtype(density)
         self.acts = model.tri_count > 0 and bool((model.tri_drag.numpy() + model.tri_lift.numpy() > 0.0).any())
         if self.acts:
@@ -48,7 +53,7 @@ class Aerodynamics(Fixed):
         """What every substep fills before it reads it, for `wp.checkpoint`."""
         return [self.rate] if self.acts else []
 
-    def blow(self, control: Any, applied: Any, workspace: Any, h: Any) -> None:
+    def blow(self, control: Control, applied: array, workspace: Workspace, h: float) -> None:
         """Forces [N] of this moment: those that are given, and the wind's; and what particles weigh in it."""
         m, w = self.model, workspace
         args = [self.firsts, self.around, m.tri_indices, m.tri_drag, m.tri_lift, control.wind, self.density]

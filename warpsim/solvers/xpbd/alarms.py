@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..contact.crossings import deepest_edge, deepest_inside, first_crossing
 from .statistics import OVERSTRAINED, XPBDStatistics
 from .substeps import CURE, SubstepChoice
+
+if TYPE_CHECKING:
+    from ...core.runtime.arrays.array import array
+    from ..scene.model import Model
+    from ..scene.state import State
 
 
 class StrainWarning(UserWarning):
@@ -25,7 +30,7 @@ class SubstepWarning(UserWarning):
 class Alarms:
     """Warns of the first strain, of the first crossings and of too few substeps of a solver's steps, once of each."""
 
-    def __init__(self, model: Any):
+    def __init__(self, model: Model):
         self.model = model
         self.told: set[str] = set()
 
@@ -37,7 +42,7 @@ class Alarms:
             warnings.warn(f"{problem}\n{CURE}", SubstepWarning, stacklevel=stacklevel + 1)
         return choice.bounded
 
-    def look(self, step: int, state: Any, poses: Any, surfaces: bool, stacklevel: int) -> None:
+    def look(self, step: int, state: State, poses: array, surfaces: bool, stacklevel: int) -> None:
         """Look at the state after a step. poses: of shapes; surfaces: whether triangles are to keep apart."""
         m, q = self.model, state.particle_q
         looks: dict[str, tuple[type[Warning], Any]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.language import array, int32, kernel, tid
 from ...core.lib.quaternions import quat_rotate
@@ -12,34 +12,38 @@ from ..scene.shapes import surface_velocity, to_world
 from .constraints import Constraints
 from .particle import position, pushed
 
+if TYPE_CHECKING:
+    from ..scene.control import Control
+    from ..scene.model import Model
+
 
 class Attachments(Constraints):
     """Particles held at targets that `Control` moves."""
 
     constant = ("order", "indices", "shape")
 
-    def __init__(self, model: Any, iterated: bool):
+    def __init__(self, model: Model, iterated: bool):
         super().__init__(model, model.attachment_particle, int32, model.vec3, iterated, model.attachment_damping)
         self.targets, self.pace = self.gathered(model.vec3), self.gathered(model.vec3)
         self.soft, self.drag = self.gathered(model.dtype), self.gathered(model.dtype)
         self.shape = array(model.attachment_shape.numpy()[self.coloring.order], dtype=int32, device=model.device)
 
-    def prepare(self, control: Any, h: Any) -> None:
+    def prepare(self, control: Control, h: float) -> None:
         """Materials in order of color."""
         m = self.model
         self.launch_gather(gather, m.attachment_compliance, m.attachment_damping, h, self.soft, self.drag)
 
-    def aim(self, control: Any, pose: Any, t: Any) -> None:
+    def aim(self, control: Control, pose: array, t: float) -> None:
         """Targets `t` [s] after the step began; pose: of the shapes, at that time."""
         arrays = [control.attachment_target, control.attachment_velocity, pose, control.shape_velocity]
         self.launch_gather(move_targets, self.shape, *arrays, t, self.targets, self.pace)
 
-    def project(self, x: Any) -> None:
+    def project(self, x: array) -> None:
         """One Gauss-Seidel iteration; a particle with several attachments has one in each color."""
         materials = [self.soft, self.multipliers]
         self.launch_projections(project_attachment(self.iterated), self.targets, *materials, x)
 
-    def damp(self, x: Any, v: Any) -> None:
+    def damp(self, x: array, v: array) -> None:
         """Slow down what moves relative to its target."""
         self.launch_dampers(damp, self.pace, self.drag, x, v)
 

@@ -13,18 +13,22 @@ substep, and corrects no more than is wrong.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...core.language import (
-    Float, Mat, Vec, array, dot, func, int32, inverse, kernel, launch, matrix_from_cols, matrix_from_rows, matrix_type,
-    min, outer, tid, transpose, vec4i, vector, zeros,
+    Float, Kernel, Mat, Vec, array, dot, func, int32, inverse, kernel, launch, matrix_from_cols, matrix_from_rows,
+    matrix_type, min, outer, tid, transpose, vec4i, vector, zeros,
 )  # fmt: skip
 from ...core.runtime.arrays.fixed import Fixed
 from ..particles.mass import inverse_mass
 from .particle import position, pushed
 from .statics import Patterns
+
+if TYPE_CHECKING:
+    from ...core.runtime.devices.device import Device
+    from ..scene.model import Model
 
 _PART = 64  # rows that one thread adds up
 
@@ -35,7 +39,7 @@ class Parts(Fixed):
 
     constant = ("rows", "firsts", "around")
 
-    def __init__(self, bodies: np.ndarray, count: int, device: Any):
+    def __init__(self, bodies: np.ndarray, count: int, device: Device):
         order = np.argsort(bodies, kind="stable")[np.count_nonzero(bodies < 0) :]
         sizes = np.bincount(bodies[bodies >= 0], minlength=count)
         parts = -(-sizes // _PART)
@@ -53,7 +57,7 @@ class Bearing(Fixed):
 
     constant = ("body", "owner", "near", "begins")
 
-    def __init__(self, model: Any, patterns: Patterns, order: np.ndarray):
+    def __init__(self, model: Model, patterns: Patterns, order: np.ndarray):
         device, mat33, n = model.device, matrix_type((3, 3), model.dtype), model.particle_count
         self.model, body, stress = model, patterns.tets[order], patterns.stress[order]
         corners = np.where(body[:, None] >= 0, model.tet_indices.numpy().reshape(-1, 4)[order], n).ravel()
@@ -81,7 +85,7 @@ class Bearing(Fixed):
         sums = [self.strains, self.softness, self.masses, self.motions]
         return [*sums, self.soft, self.answer, self.ways, self.shares, self.loads, self.pulls, self.impulses]
 
-    def prepare(self, material: Any) -> None:
+    def prepare(self, material: array) -> None:
         """Once a step: how bodies answer, with the masses and moduli of now."""
         tets, parts, mass = self.tets, self.particles, self.model.particle_mass
         self._run(soften, tets.count, tets.rows, tets.firsts, self.normal, self.shear, material, self.softness)
@@ -89,7 +93,7 @@ class Bearing(Fixed):
         sums = [tets.around, self.softness, parts.around, self.masses]
         self._run(invert, self.count, *sums, self.soft, self.answer)
 
-    def begin(self, corners: Any, pose: Any, x: Any, multipliers: Any) -> None:
+    def begin(self, corners: array, pose: array, x: array, multipliers: array) -> None:
         """What each body bears from where particles are: moves them, and sets the multipliers of tetrahedra."""
         tets, parts, stresses = self.tets, self.particles, [self.normal, self.shear]
         self._run(measure, tets.count, tets.rows, tets.firsts, corners, pose, *stresses, x, self.strains)
@@ -102,7 +106,7 @@ class Bearing(Fixed):
         self._run(push, len(self.owner), self.owner, self.shares, self.impulses, x)
         self._run(shorten, len(self.body), self.body, self.shares, self.loads, multipliers)
 
-    def _run(self, kernel: Any, dim: int, *args: Any) -> None:
+    def _run(self, kernel: Kernel, dim: int, *args: object) -> None:
         launch(kernel, dim, args, device=self.model.device)
 
 

@@ -12,7 +12,7 @@ The compliance is a 3 x 3 block, the flexibility of the triangle by the rigidity
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,10 @@ from .constraints import Constraints
 from .folds import damp_dihedral, project_dihedral, row, solved
 from .particle import position, pushed
 
+if TYPE_CHECKING:
+    from ..scene.control import Control
+    from ..scene.model import Model
+
 DIHEDRAL, ISOMETRIC = "dihedral", "isometric"
 _FLAT = 1.0e-3  # [rad]
 
@@ -36,7 +40,7 @@ class Bending(Constraints):
     color as lanes of a vector, which they could not know to be apart if each moved its particles at once.
     """
 
-    def __init__(self, model: Any, iterated: bool, kind: str):
+    def __init__(self, model: Model, iterated: bool, kind: str):
         if kind == ISOMETRIC:
             _check_flat(model.edge_rest_angle.numpy())
         by_angle = kind == DIHEDRAL
@@ -51,19 +55,19 @@ class Bending(Constraints):
         self.kernel = (project_dihedral if by_angle else project_isometric)(iterated)
         self.damper = damp_dihedral if by_angle else damp_isometric
 
-    def prepare(self, control: Any, h: Any) -> None:
+    def prepare(self, control: Control, h: float) -> None:
         """Rest shapes and compliances in order of color."""
         m = self.model
         self.launch_gather(self.gather, m.bend_edges, m.bend_turns, self.source, self.rest)
         arrays = [m.bend_flexibility, m.edge_compliance, m.edge_damping, h, self.soft, self.shape, self.drag]
         self.launch_gather(gather_materials, m.bend_edges, *arrays)
 
-    def project(self, x: Any) -> None:
+    def project(self, x: array) -> None:
         """One Gauss-Seidel iteration."""
         materials = [self.rest, self.soft, self.multipliers, self.impulses]
         self.launch_projections(self.kernel, *materials, x, then=((push, self.impulses),))
 
-    def damp(self, x: Any, v: Any) -> None:
+    def damp(self, x: array, v: array) -> None:
         """Slow down what folds."""
         materials = [self.rest, self.shape, self.drag, self.impulses]
         self.launch_dampers(self.damper, *materials, x, v, then=((push_velocities, self.impulses),))

@@ -18,14 +18,17 @@ with one iteration a damped body would sag more than others. This way damping do
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.language import array, launch, zeros
+from ...core.language import Kernel, array, launch, zeros
 from ...core.runtime.arrays.fixed import Fixed
 from .coloring import Coloring
 from .jacobi import Copies
+
+if TYPE_CHECKING:
+    from ..scene.model import Model
 
 Stages = tuple[tuple[Any, ...], ...]
 """Kernels, each with its materials."""
@@ -41,7 +44,8 @@ class Constraints(Fixed):
     constant = ("order", "indices")
 
     def __init__(
-        self, model: Any, indices: Any, index_type: Any, multiplier: Any, iterated: bool, damping: Any = None
+        self, model: Model, indices: array | np.ndarray, index_type: type, multiplier: type, iterated: bool,
+        damping: array | None = None,
     ):  # fmt: skip
         rows = np.asarray(indices).reshape(len(indices), -1)
         self.model, self.count, self.iterated = model, len(rows), iterated
@@ -57,18 +61,18 @@ class Constraints(Fixed):
         self.scratch: list[Any] = []
         self.multipliers = self.gathered(multiplier, self.count if iterated else 0)
 
-    def gathered(self, dtype: Any, count: int | None = None) -> Any:
+    def gathered(self, dtype: type, count: int | None = None) -> Any:
         """An array for materials in order of color."""
         rows = zeros(self.count if count is None else count, dtype, self.model.device, requires_grad=True)
         self.scratch.append(rows)
         return rows
 
-    def reset(self, x: Any) -> None:
+    def reset(self, x: array) -> None:
         """Start a substep, with particles where they move freely: no force has acted yet."""
         if self.iterated:
             self.multipliers.zero_()
 
-    def launch_gather(self, kernel: Any, *args: Any) -> None:
+    def launch_gather(self, kernel: Kernel, *args: object) -> None:
         """One thread for each constraint, with its number in the model."""
         launch(kernel, self.count, [self.order, *args], device=self.model.device)
 
@@ -80,7 +84,7 @@ class Constraints(Fixed):
             self.scratch += copies.scratch
             self._put(copies=copies)
 
-    def launch_projections(self, kernel: Any, *args: Any, then: Stages = ()) -> None:
+    def launch_projections(self, kernel: Kernel, *args: Any, then: Stages = ()) -> None:
         """One iteration; the last argument is where particles are. then: kernels that follow, and their materials.
 
         One launch for every color, one after the other: Gauss-Seidel, as no two of a color share a particle.
@@ -101,11 +105,11 @@ class Constraints(Fixed):
             return self.damped
         return differentiable or not self._damping.device.shares_host_memory or bool(self._damping.numpy().any())
 
-    def damp(self, x: Any, v: Any) -> None:
+    def damp(self, x: array, v: array) -> None:
         """Once a substep where `damps` says so, when velocities are known."""
         raise NotImplementedError
 
-    def launch_dampers(self, kernel: Any, *args: Any, then: Stages = ()) -> None:
+    def launch_dampers(self, kernel: Kernel, *args: Any, then: Stages = ()) -> None:
         """Damping of all constraints; the last two arguments are where particles are, and their velocities. then: as in
         `launch_projections`."""
         *materials, x, v = args
@@ -115,7 +119,7 @@ class Constraints(Fixed):
             return
         self._launch_colors(stages, x, v)
 
-    def _launch_colors(self, stages: Stages, *particles: Any) -> None:
+    def _launch_colors(self, stages: Stages, *particles: array) -> None:
         for first, count in self.coloring.ranges:
             for kernel, *materials in stages:
                 launch(kernel, count, [first, self.indices, *materials, *particles], device=self.model.device)

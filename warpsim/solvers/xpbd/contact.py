@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.language import (
     Array, Float, Transform, Vec, abs, array, array2d, clamp, dot, func, generic_struct, int32, kernel, launch,
@@ -43,6 +43,12 @@ from ..contact.contacts import note_filled
 from ..scene.shapes import DISTANCE, ShapeType, moved, surface_velocity, to_shape, to_world
 from .hits import Colliding, bounce_with, carry_on_with, hit_functions, rubbed
 from .particle import placed, position
+
+if TYPE_CHECKING:
+    from ...core.frontend.functions.functions import Func
+    from ..scene.control import Control
+    from ..scene.model import Model
+    from .workspace import Workspace
 
 _SHARP = 0.25  # squared change of a unit normal in a substep beyond which it is an edge
 _ADVANCES = 32  # of a sweep
@@ -73,14 +79,14 @@ class ShapeContact(Fixed):
     depth [m]: how deep inside of a mesh or volume a particle may be and still be led out.
     """
 
-    def __init__(self, model: Any, depth: float):
+    def __init__(self, model: Model, depth: float):
         self.model, self.depth = model, model.dtype(depth)
         thin = [s for s, kind in enumerate(model.shape_type) if kind in _THIN]
         alone = model.shape_count == 1 and model.shape_type[0] in _CONVEX
         self.rechecked = [] if alone else thin
         """Shapes that a particle may meet after a swept bounce off another one, or off another part of the same."""
 
-    def forget(self, workspace: Any) -> None:
+    def forget(self, workspace: Workspace) -> None:
         """Begin a substep, in which nothing has met anything."""
         w = workspace
         for met in w.met[: w.slots]:
@@ -89,7 +95,7 @@ class ShapeContact(Fixed):
             w.bounced.zero_()
         note_filled([*w.hit, *w.push, w.leg])  # read only where they were written since
 
-    def resolve(self, control: Any, workspace: Any, h: Any) -> None:
+    def resolve(self, control: Control, workspace: Workspace, h: float) -> None:
         """Push particles out of the shapes, where they are at the end of the substep."""
         m, moving = self.model, self._particles(workspace)
         surface = [m.shape_margin, m.shape_mu, m.shape_mu_static, m.shape_restitution, m.shape_scale]
@@ -98,7 +104,7 @@ class ShapeContact(Fixed):
             args = [self._obstacle(s, h), moving, *placed_by]
             launch(collide_with(kind, workspace.slots), m.particle_count, args, device=m.device)
 
-    def recheck(self, control: Any, workspace: Any, h: Any) -> None:
+    def recheck(self, control: Control, workspace: Workspace, h: float) -> None:
         """End the ways of particles after swept bounces where they meet shapes."""
         m, moving = self.model, self._particles(workspace)
         for line, s in itertools.product((LEG, WHOLE), self.rechecked):
@@ -106,20 +112,20 @@ class ShapeContact(Fixed):
             args = [line, self._obstacle(s, h), moving, workspace.pose, control.shape_velocity, *surface]
             launch(recheck_with(m.shape_type[s], workspace.slots), m.particle_count, args, device=m.device)
 
-    def _obstacle(self, s: int, h: Any) -> Any:
+    def _obstacle(self, s: int, h: float) -> Any:
         return Obstacle[self.model.dtype](s, self.model.shape_source[s], self.depth, h)
 
-    def _particles(self, w: Any) -> Any:
+    def _particles(self, w: Workspace) -> Any:
         m = self.model
         return Colliding[m.dtype](m.particle_radius, w.start, w.v, w.x, *w.hit, *w.push, *w.met, w.leg, w.bounced)
 
-    def bounce(self, control: Any, workspace: Any, shove: Any, h: Any) -> None:
+    def bounce(self, control: Control, workspace: Workspace, shove: array, h: float) -> None:
         """Velocities of all particles, of which some met shapes; shove: see `hits.bounce_with`."""
         m, w = self.model, workspace
         args = [shove, w.pose, control.shape_velocity, m.shape_mu, m.shape_mu_static, h, w.v]
         launch(bounce_with(w.slots), m.particle_count, [self._particles(w), *args], device=m.device)
 
-    def carry_on(self, workspace: Any) -> None:
+    def carry_on(self, workspace: Workspace) -> None:
         """`workspace.onward`: velocities of the arrival, as shapes have turned them."""
         moving, n = self._particles(workspace), self.model.particle_count
         launch(carry_on_with(workspace.slots), n, [moving, workspace.onward], device=self.model.device)
@@ -160,7 +166,7 @@ def enters(above: Float, normal: Vec[3, Float], way: Vec[3, Float]) -> bool:
     return above > -_CLOSE * length(way) and dot(normal, way) < 0.0
 
 
-def sweep_with(distance: Any, is_table: bool) -> Any:
+def sweep_with(distance: Func, is_table: bool) -> Any:
     """When a particle on a straight line reaches an obstacle, by conservative advancement and Newton's method."""
 
     @func
@@ -196,7 +202,7 @@ def sweep_with(distance: Any, is_table: bool) -> Any:
     return sweep
 
 
-def detect_with(distance: Any, thin: bool, is_table: bool) -> Any:
+def detect_with(distance: Func, thin: bool, is_table: bool) -> Any:
     """How deep a particle is in a shape at the end of the substep, or how far it has passed through it."""
     sweep = sweep_with(distance, is_table)
 

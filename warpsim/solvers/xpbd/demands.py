@@ -12,7 +12,7 @@ Nothing here has derivatives or is recorded: numbers of substeps are whole.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,10 +26,18 @@ from ..contact.surface_trees import reach_of, single
 from ..scene.cloth import edges as edges_of
 from ..scene.shapes import for_shape, surface_velocity, to_shape
 
+if TYPE_CHECKING:
+    from ...core.frontend.functions.functions import Func
+    from ..contact.contacts import Contacts
+    from ..contact.surface_contacts import SurfaceContacts
+    from ..scene.control import Control
+    from ..scene.model import Model
+    from ..scene.state import State
+
 _QUARTER = 0.25  # of an edge: what others may move along it in a substep and still be seen to cross
 
 
-def shortest_edges(model: Any) -> np.ndarray:
+def shortest_edges(model: Model) -> np.ndarray:
     """The shortest edge at rest at each particle, of springs, triangles and tetrahedra, (particles,) [m].
 
     Infinity where there is none.
@@ -48,7 +56,7 @@ def shortest_edges(model: Any) -> np.ndarray:
 # ----- strain -------------------------------------------------------------------------------------
 
 
-def unsolved_strains(model: Any, state: Any, control: Any, square: float) -> dict[str, tuple[np.ndarray, Any]]:
+def unsolved_strains(model: Model, state: State, control: Control, square: float) -> dict[str, tuple[np.ndarray, Any]]:
     """By what it is: the strain that too few substeps have left of each [-], and the particles of each.
 
     square: of the time of a substep, per iteration [s^2].
@@ -141,7 +149,9 @@ def left_in_tetrahedra(
 # ----- speed --------------------------------------------------------------------------------------
 
 
-def shape_motions(model: Any, state: Any, control: Any, sizes: Any, fall: float, dt: float) -> list[np.ndarray]:
+def shape_motions(
+    model: Model, state: State, control: Control, sizes: array, fall: float, dt: float
+) -> list[np.ndarray]:
     """Of each shape: how many half edges each particle that may reach it in the step moves along it, (particles,)."""
     motions, real = [], model.dtype
     particles = [model.particle_mass, model.particle_radius, sizes, state.particle_q, state.particle_qd]
@@ -170,7 +180,7 @@ class Moving:
 
 
 @for_shape
-def _motion_kernel(distance: Any) -> Any:
+def _motion_kernel(distance: Func) -> Any:
     @kernel(enable_backward=False)
     def move_along(
         s: int32, pose: array(dtype=Any), twist: array(dtype=Any), margin: array(dtype=Any), scale: array(dtype=Any),
@@ -187,7 +197,7 @@ def _motion_kernel(distance: Any) -> Any:
     return move_along
 
 
-def surface_motions(contacts: Any, state: Any, mean: Any, sizes: Any, dt: float) -> np.ndarray:
+def surface_motions(contacts: SurfaceContacts, state: State, mean: object, sizes: array, dt: float) -> np.ndarray:
     """How far each edge moves along triangles that it may reach in the step, (edges,).
 
     In quarters of the shorter edges of both, or halves of their thickness where that is less. mean: velocity without
@@ -205,7 +215,7 @@ def surface_motions(contacts: Any, state: Any, mean: Any, sizes: Any, dt: float)
 
 
 @kernel(enable_backward=False)
-def subtract(qd: array(dtype=Any), mean: Any, relative: array(dtype=Any)):
+def subtract(qd: array(dtype=Any), mean: object, relative: array(dtype=Any)):
     i = tid()
     relative[i] = qd[i] - mean
 
@@ -237,7 +247,7 @@ def move_over(
     moved[e] = most
 
 
-def ball_motions(contacts: Any, state: Any, dt: float) -> np.ndarray:
+def ball_motions(contacts: Contacts, state: State, dt: float) -> np.ndarray:
     """How many of its radii each particle moves relative to those near it, (particles,)."""
     m = contacts.model
     contacts.begin_step(state.particle_q, state.particle_qd, dt)
@@ -261,7 +271,7 @@ def move_by(
             moved[i] = max(moved[i], 2.0 * dt * length(qd[i] - qd[j]) / touch)
 
 
-def _finite(demand: Any) -> np.ndarray:
+def _finite(demand: array) -> np.ndarray:
     """On the host; what is not finite asks for nothing: no number of substeps helps it."""
     listed = demand.numpy().astype(np.float64)
     return np.where(np.isfinite(listed), listed, 0.0)

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.language import array, dot, int32, kernel, length, tid, vec2i, vector, vector_type
 from .constraints import Constraints
 from .particle import position, pushed
 
+if TYPE_CHECKING:
+    from ..scene.control import Control
+    from ..scene.model import Model
+
 
 class Springs(Constraints):
     """Distance constraints of a model; rest lengths follow `Control.spring_activation`."""
 
-    def __init__(self, model: Any, iterated: bool):
+    def __init__(self, model: Model, iterated: bool):
         super().__init__(model, model.spring_indices, vec2i, model.dtype, iterated, model.spring_damping)
         self.material = self.gathered(vector_type(2, model.dtype))
         self.damping = self.gathered(model.dtype, self.dashpots)
 
-    def prepare(self, control: Any, h: Any) -> None:
+    def prepare(self, control: Control, h: float) -> None:
         """Rest lengths and compliances in order of color."""
         m = self.model
         self.launch_gather(
@@ -26,11 +30,11 @@ class Springs(Constraints):
             self.material, self.damping,
         )  # fmt: skip
 
-    def project(self, x: Any) -> None:
+    def project(self, x: array) -> None:
         """One Gauss-Seidel iteration."""
         self.launch_projections(project_distance(self.iterated), self.material, self.multipliers, x)
 
-    def damp(self, x: Any, v: Any) -> None:
+    def damp(self, x: array, v: array) -> None:
         """Slow down what gets longer or shorter."""
         self.launch_dampers(damp, self.damping, x, v)
 

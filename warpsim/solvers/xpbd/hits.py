@@ -9,13 +9,16 @@ has not had (`contact`). Along the normal of a forgotten one the velocity is tha
 from __future__ import annotations
 
 import functools
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...core.language import (
     Array, Float, Vec, array, dot, func, generic_struct, int32, kernel, length, max, min, tid,
 )  # fmt: skip
 from ..scene.shapes import surface_velocity
 from .particle import corrected, position
+
+if TYPE_CHECKING:
+    from ...core.frontend.functions.functions import Func
 
 MOST = 3
 """Shapes that a particle remembers."""
@@ -139,7 +142,7 @@ def met_in_with(slots: int) -> Any:
     return met_in
 
 
-def pushed_with(slots: int, met_in: Any) -> Any:
+def pushed_with(slots: int, met_in: Func) -> Any:
     """What shapes in slots did to a particle's place."""
 
     @func

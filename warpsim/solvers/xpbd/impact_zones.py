@@ -13,10 +13,10 @@ does not do in some rounds, because they leave the shape in different ways, the 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.language import (
-    Array, array, array_scan, atomic_add, atomic_max, cross, diag, float64, func, int32, inverse, kernel,
+    Array, Kernel, array, array_scan, atomic_add, atomic_max, cross, diag, float64, func, int32, inverse, kernel,
     launch, mat33d, max, min, outer, skew, tid, vec3d, vec4i, vector, zeros,
 )  # fmt: skip
 from ...core.runtime.arrays.fixed import Fixed
@@ -25,6 +25,12 @@ from ..contact.contacts import note_filled
 from ..scene.shapes import moved, to_shape, to_world
 from ..contact.surface_trees import exact
 from .particle import placed
+
+if TYPE_CHECKING:
+    from ..contact.surface_impacts import SurfaceImpacts
+    from ..scene.control import Control
+    from ..scene.model import Model
+    from .workspace import Workspace
 
 _HEAVY = 1.0e3  # how many times its mass a particle on a shape has
 _THIN = 1.0e-12  # of the moment of inertia, so that lines and planes have one about every axis
@@ -35,7 +41,7 @@ _RIDING = 8  # rounds after which zones ride on what they touch
 class ImpactZones(Fixed):
     """The zones of one substep. zone: of each particle, named by the first of its particles."""
 
-    def __init__(self, model: Any):
+    def __init__(self, model: Model):
         n, device = model.particle_count if model.tri_count else 0, model.device
         self.model = model
         self.links, self.zone, self.struck = (zeros(n, int32, device) for _ in range(3))
@@ -54,7 +60,7 @@ class ImpactZones(Fixed):
         note_filled(self.arrays)
         self._list(number, self.model.particle_count, self.links)
 
-    def merge(self, impacts: Any) -> None:
+    def merge(self, impacts: SurfaceImpacts) -> None:
         """Join the zones that the last impacts connect."""
         n, (span, corners) = self.model.particle_count, (impacts.span, impacts.corners)
         for zeroed in (self.struck, self.uses, self.cursor):
@@ -66,7 +72,7 @@ class ImpactZones(Fixed):
         self._list(enrol, n, self.zone, self.firsts, self.cursor, self.members)
         self._list(sort_rows, n, self.firsts, self.members)
 
-    def move(self, rounds: Any, control: Any, workspace: Any, h: Any) -> None:
+    def move(self, rounds: array, control: Control, workspace: Workspace, h: float) -> None:
         """Move the zones in which something meets. rounds: how many there were."""
         w, n = workspace, self.model.particle_count
         lists = [self.zone, self.struck, self.firsts, self.members]
@@ -80,7 +86,7 @@ class ImpactZones(Fixed):
             shapes = [self.ride, w.pose, control.shape_velocity, h]
             launch(ride_on, n, [rounds, self.zone, self.struck, *shapes, w.start, w.x], device=self.model.device)
 
-    def _list(self, kernel: Any, dim: int, *args: Any) -> None:
+    def _list(self, kernel: Kernel, dim: int, *args: object) -> None:
         launch(kernel, dim, args, device=self.model.device, record_tape=False)
 
 

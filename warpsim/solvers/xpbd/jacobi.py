@@ -9,13 +9,17 @@ below 1 makes the parts lighter still by that factor, and so every correction sm
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.language import array, int32, kernel, launch, tid, vector, zeros
+from ...core.language import Kernel, array, int32, kernel, launch, tid, vector, zeros
 from ...core.runtime.arrays.fixed import Fixed
 from .particle import placed, position
+
+if TYPE_CHECKING:
+    from ..scene.model import Model
+    from .constraints import Stages
 
 
 class Copies(Fixed):
@@ -26,7 +30,7 @@ class Copies(Fixed):
 
     constant = ("source", "members", "firsts", "around")
 
-    def __init__(self, model: Any, rows: np.ndarray, index_type: Any, relaxation: float):
+    def __init__(self, model: Model, rows: np.ndarray, index_type: type, relaxation: float):
         flat, device, n = rows.ravel(), model.device, model.particle_count
         uses = np.bincount(flat, minlength=n)
         self.model, self.count = model, len(flat)
@@ -43,14 +47,14 @@ class Copies(Fixed):
         """Arrays that every iteration fills before it reads them."""
         return [self.x, self.v]
 
-    def solve(self, stages: Any, count: int, x: Any) -> None:
+    def solve(self, stages: Stages, count: int, x: array) -> None:
         """One iteration of `count` constraints; stages: kernels and their materials."""
         self._run(split, self.count, self.source, self.factor, x, self.x)
         for stage, *materials in stages:
             self._run(stage, count, 0, self.members, *materials, self.x)
         self._run(join, self.model.particle_count, self.firsts, self.around, self.factor, self.x, x)
 
-    def damp(self, stages: Any, count: int, x: Any, v: Any) -> None:
+    def damp(self, stages: Stages, count: int, x: array, v: array) -> None:
         """Damping of `count` constraints: velocities change, places do not."""
         self._run(split, self.count, self.source, self.factor, x, self.x)
         self._run(hand_out, self.count, self.source, v, self.v)
@@ -58,7 +62,7 @@ class Copies(Fixed):
             self._run(stage, count, 0, self.members, *materials, self.x, self.v)
         self._run(join_velocities, self.model.particle_count, self.firsts, self.around, self.factor, self.v, v)
 
-    def _run(self, kernel: Any, dim: int, *args: Any) -> None:
+    def _run(self, kernel: Kernel, dim: int, *args: object) -> None:
         launch(kernel, dim, args, device=self.model.device)
 
 

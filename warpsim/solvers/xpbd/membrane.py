@@ -8,7 +8,7 @@ in compliant form).
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.language import (
     Float, Vec, array, dot, func, int32, inverse, kernel, matrix_from_rows, matrix_type, sqrt, tid, transpose, vec3i,
@@ -17,32 +17,36 @@ from ...core.language import (
 from .constraints import Constraints
 from .particle import position, pushed
 
+if TYPE_CHECKING:
+    from ..scene.control import Control
+    from ..scene.model import Model
+
 
 class Membranes(Constraints):
     """Triangles of a model; those without stiffness are passed over."""
 
-    def __init__(self, model: Any, iterated: bool):
+    def __init__(self, model: Model, iterated: bool):
         super().__init__(model, model.tri_indices, vec3i, model.vec3, iterated, model.tri_damping)
         self.pose, self.soft = self.gathered(model.vec4), self.gathered(matrix_type((3, 3), model.dtype))
         self.damping = self.gathered(model.dtype, self.dashpots)
 
-    def prepare(self, control: Any, h: Any) -> None:
+    def prepare(self, control: Control, h: float) -> None:
         """Rest shapes and compliances in order of color."""
         m = self.model
         self.launch_gather(
             gather, m.tri_pose, m.tri_stiffness, m.tri_area, m.tri_damping, h, self.pose, self.soft, self.damping
         )
 
-    def project(self, x: Any) -> None:
+    def project(self, x: array) -> None:
         """One Gauss-Seidel iteration."""
         self.launch_projections(project_membrane(self.iterated), self.pose, self.soft, self.multipliers, x)
 
-    def damp(self, x: Any, v: Any) -> None:
+    def damp(self, x: array, v: array) -> None:
         """Slow down what is strained."""
         self.launch_dampers(damp, self.pose, self.soft, self.damping, x, v)
 
 
-def stretched(model: Any) -> bool:
+def stretched(model: Model) -> bool:
     """Whether any triangle of a model is a membrane."""
     return model.tri_count > 0 and bool((model.tri_stiffness.numpy()[:, :3] > 0.0).all(axis=1).any())
 

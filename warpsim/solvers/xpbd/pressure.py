@@ -9,13 +9,18 @@ one sum for each surface in a fixed order, then all particles move.
 from __future__ import annotations
 
 import functools
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.language import Float, Vec, array, cross, dot, func, int32, kernel, launch, tid, vec2i, zeros
+from ...core.language import Float, Kernel, Vec, array, cross, dot, func, int32, kernel, launch, tid, vec2i, zeros
 from ...core.runtime.arrays.fixed import Fixed
 from .particle import position, pushed
+
+if TYPE_CHECKING:
+    from ..scene.control import Control
+    from ..scene.model import Model
 
 
 class Pressures(Fixed):
@@ -26,7 +31,7 @@ class Pressures(Fixed):
 
     constant = ("ranges", "members", "owners", "firsts", "beside")
 
-    def __init__(self, model: Any, iterated: bool):
+    def __init__(self, model: Model, iterated: bool):
         self.model, self.iterated, device = model, iterated, model.device
         members, owners, firsts, beside = _incidence(model.pressure_faces)
         self.ranges = array(np.searchsorted(owners, np.arange(model.pressure_count + 1)), dtype=int32, device=device)
@@ -42,16 +47,16 @@ class Pressures(Fixed):
     def solve_at_once(self, relaxation: float) -> None:
         """A surface is one constraint: there is nothing to solve at once."""
 
-    def prepare(self, control: Any, h: Any) -> None:
+    def prepare(self, control: Control, h: float) -> None:
         """Materials are read where they are."""
         self._h = h
 
-    def reset(self, x: Any) -> None:
+    def reset(self, x: array) -> None:
         """Start a substep: no force has acted yet."""
         if self.iterated:
             self.multipliers.zero_()
 
-    def project(self, x: Any) -> None:
+    def project(self, x: array) -> None:
         """One iteration."""
         m, own = self.model, [self.members, self.ranges]
         self._run(find_slopes, len(self.members), *own, self.owners, self.firsts, self.beside, x, self.slope)
@@ -63,11 +68,11 @@ class Pressures(Fixed):
         """A filling has no damping."""
         return False
 
-    def _run(self, kernel: Any, dim: int, *args: Any) -> None:
+    def _run(self, kernel: Kernel, dim: int, *args: object) -> None:
         launch(kernel, dim, args, device=self.model.device)
 
 
-def _incidence(surfaces: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def _incidence(surfaces: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Particles of all surfaces (m,), the surface of each, where in the last table (3 faces, 2) its rows begin: the
     other corners of each triangle around it, in the order in which the triangle turns."""
     members = [np.unique(faces) for faces in surfaces]

@@ -6,12 +6,21 @@ to move, one more projection makes them so, lambda' = -C h^2 / alpha, and moves 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from ...core.language import array, kernel, launch, tid, zeros_like
 from .particle import placed, position
+
+
+class Kind(Protocol):
+    """Constraints of one kind, as residuals ask them."""
+
+    multipliers: array
+
+    def project(self, x: array) -> None: ...
 
 
 class Residual(NamedTuple):
@@ -25,14 +34,14 @@ class Residual(NamedTuple):
     stiffness: float
 
 
-def residuals(constraints: dict[str, Any], x: Any) -> dict[str, Residual]:
+def residuals(constraints: Mapping[str, Kind], x: array) -> dict[str, Residual]:
     """Of each kind that remembers its multipliers; x: packed particles at the end of a substep."""
     still = zeros_like(x)
     launch(hold, len(x), [x, still], device=x.device, record_tape=False)
     return {name: _residual(kind, still) for name, kind in constraints.items() if kind.multipliers.size}
 
 
-def _residual(kind: Any, still: Any) -> Residual:
+def _residual(kind: Kind, still: array) -> Residual:
     applied = kind.multipliers.numpy().astype(np.float64).ravel()
     kind.project(still)
     asked = kind.multipliers.numpy().astype(np.float64).ravel()

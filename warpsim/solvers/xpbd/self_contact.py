@@ -14,7 +14,7 @@ friction. Velocities after impacts of one particle with several are found in a f
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.language import (
     Float, Vec, array, array2d, clamp, dot, func, int32, kernel, launch, length, max, min, normalize, sqrt, struct,
@@ -25,6 +25,11 @@ from ...core.runtime.arrays.creation import copy
 from .contact import since_contact, turned_normal
 from .hits import rubbed
 from .particle import position, pushed
+
+if TYPE_CHECKING:
+    from ..contact.contacts import Contacts
+    from ..scene.model import Model
+    from .workspace import Workspace
 
 _ROUNDS = 8  # of velocities after impacts: each leaves about a quarter of impacts with two at once
 
@@ -46,15 +51,15 @@ def near_count(near: Near, i: int32) -> int32:
 class SelfContact(Fixed):
     """Particles of a model against each other."""
 
-    def __init__(self, model: Any):
+    def __init__(self, model: Model):
         self.model = model
 
-    def forget(self, contacts: Any, workspace: Any) -> None:
+    def forget(self, contacts: Contacts, workspace: Workspace) -> None:
         """Begin a substep, in which nothing has met anything."""
         if contacts.bounces:
             workspace.shove.zero_()
 
-    def resolve(self, contacts: Any, gravity: Any, workspace: Any, h: Any) -> None:
+    def resolve(self, contacts: Contacts, gravity: array, workspace: Workspace, h: float) -> None:
         """Push apart what overlaps."""
         m, w = self.model, workspace
         near, surface = Near(contacts.neighbors, contacts.counts, w.touching), [contacts.friction, contacts.restitution]
@@ -65,7 +70,7 @@ class SelfContact(Fixed):
         launch(separate, m.particle_count, args, device=m.device)
         copy(w.x, w.apart)
 
-    def bounce(self, contacts: Any, gravity: Any, workspace: Any, h: Any) -> None:
+    def bounce(self, contacts: Contacts, gravity: array, workspace: Workspace, h: float) -> None:
         """Velocities of what met in this substep, from those before."""
         m, w = self.model, workspace
         near, surface = Near(contacts.neighbors, contacts.counts, w.touching), [contacts.friction, contacts.restitution]

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from numbers import Real
 from typing import Any, ClassVar
 
-from ...core.language import launch
+from ...core.language import Kernel, launch
 from ...core.runtime.arrays.creation import copy
 from ...core.runtime.arrays.fixed import Fixed
 from ...core.runtime.arrays.saved_contents import active
@@ -126,7 +127,8 @@ class SolverXPBD(Fixed):
     # ----- one step -------------------------------------------------------------------------------
 
     def step(
-        self, state_in: State, state_out: State, control: Control | None = None, contacts: Any = None,
+        self, state_in: State, state_out: State, control: Control | None = None,
+        contacts: Contacts | SurfaceContacts | Sequence[Contacts | SurfaceContacts] | None = None,
         dt: float | None = None,
     ) -> None:  # fmt: skip
         """Advance by `dt` [s] from one state to another, or in place.
@@ -159,7 +161,9 @@ class SolverXPBD(Fixed):
             self._alarms.look(self.steps, state_out, self.workspace.pose, surfaces, stacklevel=2)
         self._put(steps=self.steps + 1)
 
-    def _choose_substeps(self, state: State, control: Control, contacts: Any, dt: float) -> Chosen | None:
+    def _choose_substeps(
+        self, state: State, control: Control, contacts: Sequence[Contacts | SurfaceContacts], dt: float
+    ) -> Chosen | None:
         """Settle how many substeps a step has; None: as many as the solver was told.
 
         Raises `StateError` where they are to be chosen from values that nobody can look at, or that come again.
@@ -177,7 +181,10 @@ class SolverXPBD(Fixed):
         self._count = chosen.choice.count
         return chosen
 
-    def _advance(self, state_in: State, state_out: State, control: Control, contacts: Any, dt: float) -> None:
+    def _advance(
+        self, state_in: State, state_out: State, control: Control, contacts: Sequence[Contacts | SurfaceContacts],
+        dt: float,
+    ) -> None:  # fmt: skip
         """The algorithm of XPBD with substeps."""
         h = dt / self._count
         self._load(state_in)
@@ -225,7 +232,7 @@ class SolverXPBD(Fixed):
         if "attachments" in self.constraints:
             self.constraints["attachments"].aim(control, w.pose, real(t))
 
-    def _collide(self, control: Control, contacts: Any, h: float) -> None:
+    def _collide(self, control: Control, contacts: Sequence[Contacts | SurfaceContacts], h: float) -> None:
         w, h = self.workspace, self.model.dtype(h)
 
         def shapes() -> None:
@@ -246,7 +253,7 @@ class SolverXPBD(Fixed):
         else:
             touch()
 
-    def _update_velocity(self, control: Control, contacts: Any, h: float) -> None:
+    def _update_velocity(self, control: Control, contacts: Sequence[Contacts | SurfaceContacts], h: float) -> None:
         w, h = self.workspace, self.model.dtype(h)
         bouncing = [touching for touching in contacts if isinstance(touching, Contacts) and touching.bounces]
         if bouncing:
@@ -274,7 +281,7 @@ class SolverXPBD(Fixed):
         w = self.workspace
         self._run(unpack, self.model.particle_count, w.x, w.v, state.particle_q, state.particle_qd)
 
-    def _run(self, kernel: Any, dim: int, *args: Any) -> None:
+    def _run(self, kernel: Kernel, dim: int, *args: object) -> None:
         launch(kernel, dim, args, device=self.model.device)
 
     # ----- what a step is given -------------------------------------------------------------------
@@ -326,8 +333,10 @@ class SolverXPBD(Fixed):
         return XPBDStatistics(self.model, state, self._chooser.choice_of(state))
 
     def residuals(
-        self, state: State, control: Control | None = None, contacts: Any = None, dt: float = 1.0 / 60.0
-    ) -> dict[str, Residual]:
+        self, state: State, control: Control | None = None,
+        contacts: Contacts | SurfaceContacts | Sequence[Contacts | SurfaceContacts] | None = None,
+        dt: float = 1.0 / 60.0,
+    ) -> dict[str, Residual]:  # fmt: skip
         """How well one step from `state` solves its constraints, by kind: what is left, and the stiffness that acts.
 
         The state is left as it is. Constraints without compliance are rigid, and do not count; nor do tethers. A
@@ -351,8 +360,14 @@ class SolverXPBD(Fixed):
         finally:
             self._put(constraints=own)
 
-    def _check_owners(self, state_in: State, state_out: State, control: Control, contacts: Any) -> None:
-        arguments = [("state_in", state_in, State), ("state_out", state_out, State), ("control", control, Control)]
+    def _check_owners(
+        self, state_in: State, state_out: State, control: Control, contacts: Sequence[Contacts | SurfaceContacts]
+    ) -> None:
+        arguments: list[tuple[str, Any, type]] = [
+            ("state_in", state_in, State),
+            ("state_out", state_out, State),
+            ("control", control, Control),
+        ]
         for name, thing, kind in [*arguments, *(("contacts", touching, object) for touching in contacts)]:
             if not isinstance(thing, kind):
                 raise StateError(f"{name} is {type(thing).__name__}\nexpected: a {kind.__name__} of the solver's model")
@@ -394,7 +409,9 @@ class SolverXPBD(Fixed):
             )
 
 
-def _as_tuple(contacts: Any) -> tuple[Contacts | SurfaceContacts, ...]:
+def _as_tuple(
+    contacts: Contacts | SurfaceContacts | Sequence[Contacts | SurfaceContacts] | None,
+) -> tuple[Contacts | SurfaceContacts, ...]:
     """Contacts of a step, of which there may be none, one, or several; raises `StateError` for anything else."""
     listed = () if contacts is None else tuple(contacts) if isinstance(contacts, list | tuple) else (contacts,)
     for touching in listed:
@@ -414,12 +431,12 @@ def _as_time(dt: Any) -> float:
     return seconds
 
 
-def _check_numbers(**numbers: Any) -> None:
+def _check_numbers(**numbers: float) -> None:
     """Raise `ModelError` for what is no number, below zero, NaN or infinity."""
     for name, value in numbers.items():
         if not (_is_number(value) and value >= 0.0):
             raise ModelError(f"{name} is {value}\nexpected: 0 or more")
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, Real) and math.isfinite(value)

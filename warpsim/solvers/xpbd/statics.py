@@ -6,11 +6,14 @@ tetrahedra; what holds it has mass 0.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import coo_array, csgraph, diags_array
 from scipy.sparse.linalg import cg, splu
+
+if TYPE_CHECKING:
+    from ..scene.model import Model
 
 _INERT = 1.0e-10  # of the highest eigenvalue: hinges have a solution too, that of what swings freely
 _DIRECT = 10_000  # unknowns; factors of larger blocks take minutes and gigabytes
@@ -28,7 +31,7 @@ class Patterns(NamedTuple):
     stress: np.ndarray
 
 
-def patterns(model: Any) -> Patterns | None:
+def patterns(model: Model) -> Patterns | None:
     """Of a model; None where no body is held."""
     tets, mass = model.tet_indices.numpy().reshape(-1, 4), model.particle_mass.numpy().astype(np.float64)
     label = held_bodies(tets, mass, model.tet_mu.numpy() > 0.0)
@@ -56,7 +59,7 @@ def held_bodies(tets: np.ndarray, mass: np.ndarray, elastic: np.ndarray) -> np.n
     return np.unique(np.append(label, -1), return_inverse=True)[1][:-1].reshape(-1) - 1
 
 
-def _laws(model: Any, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _laws(model: Model, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Strains, and volume times stresses, by displacements of the corners: (rows, 6, 12) each; shears count twice."""
     pose, volume, mu, lam = (
         a.numpy()[rows].astype(np.float64) for a in (model.tet_pose, model.tet_volume, model.tet_mu, model.tet_lambda)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,11 @@ from ..contact.crossings import deepest_edge, deepest_inside, first_crossing
 from ..particles.statistics import ParticleStatistics
 from ..scene.pressure import enclosed
 from .substeps import SubstepChoice
+
+if TYPE_CHECKING:
+    from ..scene.control import Control
+    from ..scene.model import Model
+    from ..scene.state import State
 
 
 OVERSTRAINED = 0.5
@@ -29,7 +34,7 @@ class XPBDStatistics(ParticleStatistics):
     substeps: those of the step that made the state, where they were chosen; see `SubstepChoice`.
     """
 
-    def __init__(self, model: Any, state: Any, substeps: SubstepChoice | None = None):
+    def __init__(self, model: Model, state: State, substeps: SubstepChoice | None = None):
         super().__init__(model, state)
         self.substeps = substeps
 
@@ -79,7 +84,7 @@ class XPBDStatistics(ParticleStatistics):
         size, problem = max(worst, default=(0.0, ""))
         return f"{problem}\nexpected: at most {most:g}\n{_CURE}" if size > most else None
 
-    def crossed(self, control: Any = None) -> str | None:
+    def crossed(self, control: Control | None = None) -> str | None:
         """What has passed through something, and what helps; else None.
 
         That is the first edge of triangles that goes through another triangle, or the particle that is deepest in a

@@ -8,8 +8,9 @@ the same numbers again.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -19,6 +20,11 @@ from ..contact.contacts import Contacts
 from ..contact.surface_contacts import SurfaceContacts
 from ..scene.checks import count, positive, refuse
 from .demands import ball_motions, shape_motions, shortest_edges, surface_motions, unsolved_strains
+
+if TYPE_CHECKING:
+    from ..scene.control import Control
+    from ..scene.model import Model
+    from ..scene.state import State
 
 AUTO = "auto"
 _HALF_LIFE = 0.5  # of a number that is no longer needed [s]: what swings comes back, and cloth settles meanwhile
@@ -84,7 +90,7 @@ class Chosen(NamedTuple):
 class SubstepChooser:
     """Chooses the substeps of a solver's steps, and remembers what its states came with."""
 
-    def __init__(self, model: Any, iterations: int):
+    def __init__(self, model: Model, iterations: int):
         self.model, self.iterations = model, iterations
         self.sizes = shortest_edges(model)
         edged = self.sizes[np.isfinite(self.sizes)]
@@ -93,19 +99,22 @@ class SubstepChooser:
         self._sizes = array(known, dtype=model.dtype, device=model.device)
         self._last: WeakKeyDictionary[Any, Chosen] = WeakKeyDictionary()
 
-    def choice_of(self, state: Any) -> SubstepChoice | None:
+    def choice_of(self, state: State) -> SubstepChoice | None:
         """With how many substeps a state was made; None: by no step of this solver that chose them."""
         last = self._last.get(state)
         return None if last is None else last.choice
 
-    def remember(self, state: Any, chosen: Chosen | None) -> None:
+    def remember(self, state: State, chosen: Chosen | None) -> None:
         """Note what step a state has come from. None: one that chose nothing."""
         if chosen is None:
             self._last.pop(state, None)
         else:
             self._last[state] = chosen
 
-    def choose(self, options: AutoSubsteps, state: Any, control: Any, contacts: Any, dt: float) -> Chosen:
+    def choose(
+        self, options: AutoSubsteps, state: State, control: Control, contacts: Sequence[Contacts | SurfaceContacts],
+        dt: float,
+    ) -> Chosen:  # fmt: skip
         """The substeps of a step of `dt` [s] from a state."""
         last, fall = self._last.get(state), dt * float(np.linalg.norm(control.gravity.numpy()[0]))
         floor = max(2.0 * fall * dt / (self._cell * options.strain), options.least)
@@ -125,7 +134,7 @@ class SubstepChooser:
         count = min(_rung(level), options.most)
         return Chosen(SubstepChoice(count, *most), dt / count, dt / level, pull)
 
-    def _strain(self, options: AutoSubsteps, state: Any, control: Any, dt: float, h: float) -> Demand:
+    def _strain(self, options: AutoSubsteps, state: State, control: Control, dt: float, h: float) -> Demand:
         """What brings the strain that substeps of h [s] have left down to what they may leave."""
         worst = Demand(0.0, "nothing")
         square = h * h / self.iterations
@@ -138,7 +147,7 @@ class SubstepChooser:
         return worst
 
     def _shapes(
-        self, options: AutoSubsteps, state: Any, control: Any, fall: float, dt: float
+        self, options: AutoSubsteps, state: State, control: Control, fall: float, dt: float
     ) -> list[Demand]:  # fmt: skip
         """What keeps cloth from moving far along shapes; fall: what gravity adds to speeds [m/s]."""
         demands = []
@@ -149,7 +158,9 @@ class SubstepChooser:
                 demands.append(Demand(moved[i] / options.travel, reason))
         return demands
 
-    def _touching(self, options: AutoSubsteps, touching: Any, state: Any, dt: float, enough: float) -> Demand:
+    def _touching(
+        self, options: AutoSubsteps, touching: Contacts | SurfaceContacts, state: State, dt: float, enough: float
+    ) -> Demand:
         """Of things that move against each other; nothing is looked for where nothing is fast enough to matter."""
         none = Demand(0.0, "nothing")
         qd = state.particle_qd.numpy().astype(np.float64)

@@ -19,21 +19,27 @@ Each particle sums up its own part in a fixed order: no two threads write to one
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ...core.language import Float, Vec, abs, array, dot, func, int32, kernel, launch, length, tid, vec4i, vector
+from ...core.language import (
+    Float, Kernel, Vec, abs, array, dot, func, int32, kernel, launch, length, tid, vec4i, vector,
+)  # fmt: skip
 from ...core.runtime.arrays.fixed import Fixed
 from ...core.lib.closest import closest_point_edge_edge, closest_point_triangle
 from .particle import position, pushed
+
+if TYPE_CHECKING:
+    from ..contact.surface_contacts import SurfaceContacts
+    from ..scene.model import Model
 
 
 class SurfaceContact(Fixed):
     """Surfaces of a model against each other."""
 
-    def __init__(self, model: Any):
+    def __init__(self, model: Model):
         self.model = model
 
-    def resolve(self, contacts: Any, inv_mass: Any, start: Any, x: Any) -> None:
+    def resolve(self, contacts: SurfaceContacts, inv_mass: array, start: array, x: array) -> None:
         """Push apart what is closer than its thickness."""
         m = self.model
         near = [contacts.corners, contacts.away, contacts.offsets, contacts.friction, m.particle_radius, start, x]
@@ -43,7 +49,7 @@ class SurfaceContact(Fixed):
         parts = [contacts.corners, contacts.push, contacts.crowd, inv_mass]
         self._run(separate, m.particle_count, *own, *parts, x)
 
-    def _run(self, kernel: Any, dim: int, *args: Any) -> None:
+    def _run(self, kernel: Kernel, dim: int, *args: object) -> None:
         launch(kernel, dim, args, device=self.model.device)
 
 

@@ -12,14 +12,20 @@ R. Tamstorf, E. Grinspun 2008). How strong each one is says `surface_contact`; m
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ...core.language import abs, array, dot, float64, int32, kernel, launch, length, min, tid, vec4i, vector
+from ...core.language import Kernel, abs, array, dot, float64, int32, kernel, launch, length, min, tid, vec4i, vector
 from ...core.runtime.arrays.fixed import Fixed
 from ..contact.impacts import impact_plane
 from ..contact.surface_impacts import places_of, ways_of
 from .particle import position
 from .surface_contact import separate, sum_weights
+
+if TYPE_CHECKING:
+    from ..contact.surface_contacts import SurfaceContacts
+    from ..contact.surface_impacts import SurfaceImpacts
+    from ..scene.model import Model
+    from .workspace import Workspace
 
 _SWEEPS = 12  # of a round
 
@@ -27,16 +33,16 @@ _SWEEPS = 12  # of a round
 class SurfaceImpact(Fixed):
     """What surfaces of a model do to each other where they meet."""
 
-    def __init__(self, model: Any):
+    def __init__(self, model: Model):
         self.model = model
 
-    def aim(self, impacts: Any, workspace: Any) -> None:
+    def aim(self, impacts: SurfaceImpacts, workspace: Workspace) -> None:
         """Weights and normals of the impacts that were found last."""
         m, w = self.model, workspace
         near = [impacts.span, impacts.corners, impacts.moments, m.particle_radius, w.start, w.x]
         self._run(take_aim, len(impacts.corners), *near, impacts.shares, impacts.normal, impacts.keep)
 
-    def press(self, contacts: Any, going: Any, workspace: Any) -> None:
+    def press(self, contacts: SurfaceContacts, going: array, workspace: Workspace) -> None:
         """Push apart what has met; nothing where `going` is zero."""
         m, w, impacts = self.model, workspace, contacts.impacts
         planes = [impacts.shares, impacts.normal, impacts.keep, contacts.friction]
@@ -48,7 +54,7 @@ class SurfaceImpact(Fixed):
             self._run(sum_weights, m.particle_count, *own, contacts.crowd)
             self._run(separate, m.particle_count, *own, *parts, w.x)
 
-    def _run(self, kernel: Any, dim: int, *args: Any) -> None:
+    def _run(self, kernel: Kernel, dim: int, *args: object) -> None:
         launch(kernel, dim, args, device=self.model.device)
 
 

@@ -9,9 +9,9 @@ then with zones (`impact_zones`), which end it. Shapes have their say in every r
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ...core.language import array, atomic_max, int32, kernel, launch, zeros
+from ...core.language import Kernel, array, atomic_max, int32, kernel, launch, zeros
 from ...core.runtime.arrays.fixed import Fixed
 from ...core.runtime.arrays.saved_contents import active
 from ...core.runtime.commands.conditional import capture_if, capture_while
@@ -19,6 +19,12 @@ from ...core.runtime.devices.capture import current_graph
 from ..contact.contacts import note_filled
 from .impact_zones import ImpactZones
 from .surface_impact import SurfaceImpact
+
+if TYPE_CHECKING:
+    from ..contact.surface_contacts import SurfaceContacts
+    from ..scene.control import Control
+    from ..scene.model import Model
+    from .workspace import Workspace
 
 _EARLY, _LATE, _ZONES = 3, 3, 16  # rounds: of impulses before contact, and after it, and of zones
 
@@ -28,7 +34,7 @@ Work = Callable[[], None]
 class Sweeps(Fixed):
     """Sweeps of a model's surfaces. going: whether a round is still to come; rounds: how many there were."""
 
-    def __init__(self, model: Any):
+    def __init__(self, model: Model):
         self.model = model
         self.going, self.rounds = zeros(1, int32, model.device), zeros(1, int32, model.device)
         self.impact, self.zones = SurfaceImpact(model), ImpactZones(model)
@@ -38,7 +44,9 @@ class Sweeps(Fixed):
         """What is filled before it is read."""
         return [self.going, self.rounds, *self.zones.arrays]
 
-    def collide(self, contacts: Any, control: Any, workspace: Any, h: Any, touch: Work, shapes: Work) -> None:
+    def collide(
+        self, contacts: SurfaceContacts, control: Control, workspace: Workspace, h: float, touch: Work, shapes: Work
+    ) -> None:
         """Contact of all kinds, swept where something is fast. touch: contact of all kinds; shapes: that with shapes.
 
         A tape inside of a capture has no branches: there, everything is swept.
@@ -57,7 +65,7 @@ class Sweeps(Fixed):
         else:
             capture_if(contacts.fast, swept, touch)
 
-    def _stop(self, contacts: Any, w: Any, most: int, shapes: Work | None = None) -> None:
+    def _stop(self, contacts: SurfaceContacts, w: Workspace, most: int, shapes: Work | None = None) -> None:
         """Rounds of impulses until nothing meets."""
 
         def press() -> None:
@@ -71,7 +79,7 @@ class Sweeps(Fixed):
         self._look(contacts, w, most)
         self._repeat(press, most)
 
-    def _clear(self, contacts: Any, control: Any, w: Any, h: Any, shapes: Work) -> None:
+    def _clear(self, contacts: SurfaceContacts, control: Control, w: Workspace, h: float, shapes: Work) -> None:
         """Impulses, and where they do not do, zones, until nothing meets."""
         self._stop(contacts, w, _LATE, shapes)
 
@@ -94,12 +102,12 @@ class Sweeps(Fixed):
         else:
             capture_if(contacts.impacts.crossing, zones)
 
-    def _begin(self, contacts: Any) -> None:
+    def _begin(self, contacts: SurfaceContacts) -> None:
         note_filled([self.going, self.rounds])
         self.rounds.zero_()
         contacts.impacts.begin()
 
-    def _look(self, contacts: Any, w: Any, most: int) -> None:
+    def _look(self, contacts: SurfaceContacts, w: Workspace, most: int) -> None:
         """Look for impacts on the present ways, and whether another round may help."""
         contacts.impacts.find(w.start, w.x)
         self._list(judge, contacts.impacts.crossing, most, self.rounds, self.going)
@@ -111,7 +119,7 @@ class Sweeps(Fixed):
         else:
             capture_while(self.going, work)
 
-    def _list(self, kernel: Any, *args: Any) -> None:
+    def _list(self, kernel: Kernel, *args: object) -> None:
         launch(kernel, 1, args, device=self.model.device, record_tape=False)
 
 

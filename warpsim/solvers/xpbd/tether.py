@@ -7,27 +7,31 @@ tether is a matter of one particle.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.language import array, int32, kernel, length, tid
 from .constraints import Constraints
 from .particle import placed, position
 
+if TYPE_CHECKING:
+    from ..scene.control import Control
+    from ..scene.model import Model
+
 
 class Tethers(Constraints):
     """Tethers of a model, in order of colors of their particles."""
 
-    def __init__(self, model: Any, iterated: bool):
+    def __init__(self, model: Model, iterated: bool):
         rows = model.tether_indices.numpy()
         super().__init__(model, rows[:, :1].copy(), int32, model.dtype, False)
         self.anchor = array(rows[self.coloring.order, 1], dtype=int32, device=model.device)
         self.limit = self.gathered(model.dtype)
 
-    def prepare(self, control: Any, h: Any) -> None:
+    def prepare(self, control: Control, h: float) -> None:
         """Lengths in order of color."""
         self.launch_gather(gather, self.model.tether_length, self.limit)
 
-    def project(self, x: Any) -> None:
+    def project(self, x: array) -> None:
         """One Gauss-Seidel iteration."""
         self.launch_projections(project_tether, self.anchor, self.limit, x)
 

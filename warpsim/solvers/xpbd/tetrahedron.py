@@ -24,7 +24,7 @@ is small beside the kinetic energy of the correction.
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -37,6 +37,10 @@ from .constraints import Constraints
 from .particle import position, pushed
 from .statics import patterns
 
+if TYPE_CHECKING:
+    from ..scene.control import Control
+    from ..scene.model import Model
+
 _STEPS = 12  # of Newton's method, at most
 _HALVINGS = 16
 _LEFT = 1.0e-6  # squared share of the correction that may be left
@@ -45,7 +49,7 @@ _LEFT = 1.0e-6  # squared share of the correction that may be left
 class Tetrahedra(Constraints):
     """Elastic tetrahedra of a model."""
 
-    def __init__(self, model: Any, iterated: bool):
+    def __init__(self, model: Model, iterated: bool):
         borne = patterns(model)
         remembered = iterated or borne is not None
         super().__init__(model, model.tet_indices, vec4i, model.tet_pose.dtype, remembered, model.tet_damping)
@@ -55,7 +59,7 @@ class Tetrahedra(Constraints):
         self.viscous = self.gathered(model.dtype, self.dashpots)
         self.tiny = model.dtype((16.0 * np.finfo(model.tet_volume.numpy().dtype).eps) ** 2)
 
-    def prepare(self, control: Any, h: Any) -> None:
+    def prepare(self, control: Control, h: float) -> None:
         """Rest shapes and moduli in order of color."""
         m = self.model
         materials = [m.tet_volume, m.tet_mu, m.tet_lambda, m.tet_damping]
@@ -63,19 +67,19 @@ class Tetrahedra(Constraints):
         if self.bearing is not None:
             self.bearing.prepare(self.material)
 
-    def reset(self, x: Any) -> None:
+    def reset(self, x: array) -> None:
         """Held bodies begin a substep with what they bear as a whole."""
         if self.bearing is None:
             super().reset(x)
         else:
             self.bearing.begin(self.indices, self.pose, x, self.multipliers)
 
-    def project(self, x: Any) -> None:
+    def project(self, x: array) -> None:
         """One Gauss-Seidel iteration."""
         materials = [self.pose, self.material, self.tiny, self.multipliers]
         self.launch_projections(project_tetrahedron(self.iterated), *materials, x)
 
-    def damp(self, x: Any, v: Any) -> None:
+    def damp(self, x: array, v: array) -> None:
         """Once a substep, after velocities are known."""
         self.launch_dampers(damp, self.pose, self.material, self.viscous, x, v)
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.language import array, int32, zeros
 from ...core.runtime.arrays.fixed import Fixed
 from .hits import MOST
+
+if TYPE_CHECKING:
+    from ..scene.model import Model
 
 
 class Workspace(Fixed):
@@ -20,7 +23,7 @@ class Workspace(Fixed):
     `hits.Colliding`.
     """
 
-    def __init__(self, model: Any):
+    def __init__(self, model: Model):
         options: dict[str, Any] = {"device": model.device, "requires_grad": True}
         n, self.slots = model.particle_count, max(1, min(model.shape_count, MOST))
         sizes = [n if k < model.shape_count else 0 for k in range(MOST)]
