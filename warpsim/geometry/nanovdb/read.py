@@ -38,7 +38,7 @@ VALUE_TYPES = {
 GRID_TYPES = {t: int(kind) for kind, t in VALUE_TYPES.items()}
 
 
-def grid_type_of(t: Any) -> int:
+def grid_type_of(t: type) -> int:
     """The number of the grid type that holds values of type `t`. Raises `VolumeError` where there is none."""
     if t in GRID_TYPES:
         return GRID_TYPES[t]

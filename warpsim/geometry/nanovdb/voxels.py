@@ -8,6 +8,7 @@ in on-index grids as tools write them that is the order of the indices, from 1.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,6 +28,9 @@ from .layout import (
     UPPER_SPAN_LOG2,
     GridType,
 )
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 _SIDE = 1 << LEAF_LOG2
 _CHUNK = 4096  # leaves copied at a time
@@ -233,7 +237,7 @@ def _active_before(leaves: np.ndarray, leaf: np.ndarray, slot: np.ndarray) -> np
     return total
 
 
-def to_dense(grid: Grid, min: np.ndarray | None = None, max: np.ndarray | None = None) -> np.ndarray:
+def to_dense(grid: Grid, min: ArrayLike | None = None, max: ArrayLike | None = None) -> np.ndarray:
     """Values of all voxels of a box (nx, ny, nz[, components]); both corners are inside it.
 
     min, max: integer voxels; by default the box around all active voxels.  Raises `VolumeError` for a box that
@@ -278,7 +282,7 @@ def _whole_leaves(grid: Grid, leaf: np.ndarray) -> np.ndarray:
     return flat.reshape(len(leaf), LEAF_SLOTS)
 
 
-def _box(grid: Grid, min: np.ndarray | None, max: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+def _box(grid: Grid, min: ArrayLike | None, max: ArrayLike | None) -> tuple[np.ndarray, np.ndarray]:
     """Lowest and highest voxel, int64."""
     bounds = active_bounds(grid) if min is None or max is None else None
     if bounds is None and (min is None or max is None):

@@ -7,8 +7,9 @@ is made there.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,8 +21,13 @@ from ..nanovdb.layout import LEAF_LOG2, LEAF_SPAN_LOG2, LOWER_SPAN_LOG2, UPPER_S
 from .distinct import distinct_cubes
 from .points import affine, as_voxels, background_of, point_rows, voxels_of
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
-def dense_grid(values: np.ndarray, min_world: Any, voxel_size: Any, bg_value: Any) -> Grid:
+    from .points import Points
+
+
+def dense_grid(values: np.ndarray, min_world: ArrayLike, voxel_size: ArrayLike, bg_value: ArrayLike | None) -> Grid:
     """All values (nx, ny, nz) or (nx, ny, nz, 3 or 4) of a box; voxel (0, 0, 0) stands at `min_world`.
 
     The type is that of `bg_value`, with as many components as the array has.
@@ -46,7 +52,10 @@ def _vector_type(kind: GridType, components: int) -> GridType:
     return vectors[kind in (GridType.DOUBLE, GridType.INT64)]
 
 
-def box_grid(low: Any, high: Any, in_world: bool, bg_value: Any, voxel_size: Any, translation: Any) -> Grid:
+def box_grid(
+    low: Sequence[float] | np.ndarray, high: Sequence[float] | np.ndarray, in_world: bool, bg_value: ArrayLike | None,
+    voxel_size: ArrayLike, translation: ArrayLike,
+) -> Grid:  # fmt: skip
     """All tiles that meet the box from voxel `low` to voxel `high`, both inside."""
     matrix, shift = affine(voxel_size, None, translation)
     rows = [point_rows(np.asarray(corner)[None], "a corner of the box") for corner in (low, high)]
@@ -64,7 +73,7 @@ def box_grid(low: Any, high: Any, in_world: bool, bg_value: Any, voxel_size: Any
     return _tile_grid(tiles << LEAF_LOG2, bg_value, matrix, shift)
 
 
-def _check_size(corners: np.ndarray, bg_value: Any) -> None:
+def _check_size(corners: np.ndarray, bg_value: ArrayLike | None) -> None:
     """Refuse a box whose grid would be too large, before its tiles are listed."""
     low, high = corners
     spans = LEAF_SPAN_LOG2, LOWER_SPAN_LOG2, UPPER_SPAN_LOG2
@@ -72,7 +81,7 @@ def _check_size(corners: np.ndarray, bg_value: Any) -> None:
     nanovdb_build.node_offsets(layout(background_of(bg_value)[0]), *nodes)
 
 
-def chosen_points(points: Any, mask: Any) -> Any:
+def chosen_points(points: Points, mask: ArrayLike | None) -> Any:
     """The points where a mask is not zero, all without one. Raises `VolumeError` for a mask of another length."""
     if mask is None:
         return points
@@ -83,14 +92,17 @@ def chosen_points(points: Any, mask: Any) -> Any:
     return rows[keep != 0]
 
 
-def tile_grid(points: Any, bg_value: Any, voxel_size: Any, transform: Any, translation: Any) -> Grid:
+def tile_grid(
+    points: Points, bg_value: ArrayLike | None, voxel_size: ArrayLike | None, transform: ArrayLike | None,
+    translation: ArrayLike,
+) -> Grid:  # fmt: skip
     """The tiles that contain the points."""
     matrix, shift = affine(voxel_size, transform, translation)
     voxels = _voxels(points, matrix, shift, "tile point", LEAF_LOG2)
     return _tile_grid(voxels, bg_value, matrix, shift)
 
 
-def _voxels(points: Any, matrix: np.ndarray, shift: np.ndarray, what: str, log2: int) -> np.ndarray:
+def _voxels(points: Points, matrix: np.ndarray, shift: np.ndarray, what: str, log2: int) -> np.ndarray:
     """Voxels of points; of those on a GPU only one of each cube of 2^log2 voxels along an axis."""
     inverse = np.linalg.inv(matrix)
     if isinstance(points, array) and points.device.runs_many_threads:
@@ -100,12 +112,14 @@ def _voxels(points: Any, matrix: np.ndarray, shift: np.ndarray, what: str, log2:
     return voxels_of(points, inverse, shift, what)
 
 
-def _tile_grid(voxels: np.ndarray, bg_value: Any, matrix: np.ndarray, translation: np.ndarray) -> Grid:
+def _tile_grid(voxels: np.ndarray, bg_value: ArrayLike | None, matrix: np.ndarray, translation: np.ndarray) -> Grid:
     kind, background = background_of(bg_value)
     return nanovdb_build.from_tiles(voxels, type=kind, background=background, transform=matrix, translation=translation)
 
 
-def voxel_grid(points: Any, voxel_size: Any, transform: Any, translation: Any) -> Grid:
+def voxel_grid(
+    points: Points, voxel_size: ArrayLike | None, transform: ArrayLike | None, translation: ArrayLike
+) -> Grid:
     """An index grid whose voxels are those that contain the points."""
     matrix, shift = affine(voxel_size, transform, translation)
     voxels = _voxels(points, matrix, shift, "voxel point", 0)

@@ -10,7 +10,7 @@ host says only where they are; `present` reads them back. On the CPU both are on
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,12 +22,15 @@ from ..nanovdb.read import VALUE_TYPES, WORD, VolumeData
 from ..nanovdb.voxels import leaf_origins, value_tiles
 from .directory import fill_directory
 
+if TYPE_CHECKING:
+    from ...core.runtime.devices.device import Device
+
 CUBES_PER_LEAF, FEW_CUBES = 64, 1 << 17
 """How large a directory may become: an eighth of what the leaves need, or half a megabyte."""
 
 
 def volume_data(
-    grid: Grid, device: Any = CPU, directory: bool = True, shared: array | None = None
+    grid: Grid, device: Device = CPU, directory: bool = True, shared: array | None = None
 ) -> VolumeData:  # fmt: skip
     """A grid as kernels of a device see it; without `directory` they walk the tree at every lookup.
 
@@ -54,7 +57,7 @@ def volume_data(
     return data
 
 
-def _words(buffer: np.ndarray, device: Any) -> array:
+def _words(buffer: np.ndarray, device: Device) -> array:
     """The memory of values: the buffer itself, or a copy of it on a device. Blind data may end at any byte."""
     if device.shares_host_memory:
         return array(buffer[: len(buffer) // 8 * 8].view(np.uint32), dtype=uint32, copy=False, device=device)

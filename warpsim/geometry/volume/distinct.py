@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from ...core.language import (
-    array, array_scan, atomic_max, empty, float32, float64, floor, func, int32, int64, kernel, launch, radix_sort_pairs,
-    tid, zeros,
+    Kernel, array, array_scan, atomic_max, empty, float32, float64, floor, func, int32, int64, kernel, launch,
+    radix_sort_pairs, tid, zeros,
 )  # fmt: skip
 from ...core.runtime.arrays import saved_contents
 from ...core.types.compounds import standard_names
@@ -97,7 +97,7 @@ def _take(
         distinct[ranks[k] - 1] = vec3i(cube[0] << log2, cube[1] << log2, cube[2] << log2)
 
 
-def distinct_cubes(points: Any, inverse: np.ndarray, translation: np.ndarray, log2: int) -> np.ndarray | None:
+def distinct_cubes(points: object, inverse: np.ndarray, translation: np.ndarray, log2: int) -> np.ndarray | None:
     """The lowest voxels (m, 3), each once, of the cubes of 2^log2 voxels along each axis that contain points.
 
     points: (n,) vec3i, voxels, or vec3f or vec3d, in the world: the voxel is inverse @ (point - translation), rounded,
@@ -109,7 +109,7 @@ def distinct_cubes(points: Any, inverse: np.ndarray, translation: np.ndarray, lo
         return None
     n, device = rows.size, rows.device
 
-    def run(code: Any, *args: Any, dim: int = n) -> None:
+    def run(code: Kernel, *args: object, dim: int = n) -> None:
         launch(code, dim, args, device=device, record_tape=False)
 
     with saved_contents.Paused():  # voxels have no gradients
@@ -135,7 +135,7 @@ def distinct_cubes(points: Any, inverse: np.ndarray, translation: np.ndarray, lo
         return np.array(distinct.numpy())
 
 
-def _rows(points: Any) -> array | None:
+def _rows(points: object) -> array | None:
     """Points as an array of vectors over the same memory, or None where they are of another form."""
     if not isinstance(points, array):
         return None

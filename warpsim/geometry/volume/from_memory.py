@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
 
 import numpy as np
 
@@ -31,7 +30,7 @@ def grid_at(address: int, size: int, device: Device) -> Array:
     return array(ptr=address, dtype=uint8, shape=needed, device=device)
 
 
-def bytes_of(data: Any) -> np.ndarray:
+def bytes_of(data: bytes | bytearray | memoryview | np.ndarray) -> np.ndarray:
     """The bytes of a buffer. Raises `VolumeTypeError` for what is none."""
     try:
         return np.frombuffer(data, np.uint8)

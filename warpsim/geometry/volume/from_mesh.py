@@ -12,13 +12,12 @@ and overlaps, else those of `mesh_query_point`.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from ...core.language import (
-    array, array2d, empty, float32, func, int32, kernel, launch, length, min, resolve, tid, uint8, uint64, vector_type,
-    zeros,
+    Kernel, array, array2d, empty, float32, func, int32, kernel, launch, length, min, resolve, tid, uint64, uint8,
+    vector_type, zeros,
 )  # fmt: skip
 from ...core.runtime.devices.capture import current_graph
 from ...errors import LaunchError, MeshError, VolumeError, counted
@@ -217,7 +216,7 @@ def _fill_inside(grid: Grid, mesh: Mesh, voxel_size: float, value: float, low: n
         nodes["table"]["value"][node[inside], slot[inside]] = value
 
 
-def _marks(kernel: Any, mesh: Mesh, blocks: np.ndarray, side: int, *options: float) -> np.ndarray:
+def _marks(kernel: Kernel, mesh: Mesh, blocks: np.ndarray, side: int, *options: float) -> np.ndarray:
     """Which blocks (n, 3) a kernel marks, (n,) bool."""
     marks = zeros(len(blocks), uint8, mesh.device)
     corners = array(blocks.astype(np.int32), dtype=vec3i, device=mesh.device)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,10 +13,17 @@ from ...errors import VolumeError, VolumeTypeError, shown
 from ..nanovdb.layout import GridType
 from ..nanovdb.read import GRID_TYPES, VALUE_TYPES
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from ...core.language import array
+
+    Points = array | np.ndarray | Sequence[Sequence[float]]  # vectors of three, (n, 3) numbers, or lists of them
+
 _INT32 = np.iinfo(np.int32)
 
 
-def point_rows(points: Any, what: str) -> np.ndarray:
+def point_rows(points: Points, what: str) -> np.ndarray:
     """Points as an array (n, 3) of numbers.
 
     points: an array of vectors of three, an array (n, 3), or whatever NumPy makes one of.
@@ -32,7 +40,7 @@ def point_rows(points: Any, what: str) -> np.ndarray:
     return rows
 
 
-def voxels_of(points: Any, inverse: np.ndarray, translation: np.ndarray, what: str) -> np.ndarray:
+def voxels_of(points: Points, inverse: np.ndarray, translation: np.ndarray, what: str) -> np.ndarray:
     """The voxel (n, 3) int64 of each point: integers are voxels already, floats lie in the world.
 
     A point of the world belongs to the voxel whose centre, its integer coordinates, is nearest; halves go up.
@@ -53,7 +61,9 @@ def as_voxels(rows: np.ndarray, what: str) -> np.ndarray:
     return rows.astype(np.int64)
 
 
-def affine(voxel_size: Any, transform: Any, translation: Any) -> tuple[np.ndarray, np.ndarray]:
+def affine(
+    voxel_size: ArrayLike | None, transform: ArrayLike | None, translation: ArrayLike
+) -> tuple[np.ndarray, np.ndarray]:
     """Matrix (3, 3) and translation (3,), float64: world = matrix @ index + translation.
 
     Raises `VolumeError` unless there is just one of `voxel_size` (a number or three) and `transform`.
@@ -79,7 +89,7 @@ def affine(voxel_size: Any, transform: Any, translation: Any) -> tuple[np.ndarra
     return matrix, shift
 
 
-def _numbers(value: Any, name: str) -> np.ndarray:
+def _numbers(value: ArrayLike | None, name: str) -> np.ndarray:
     """Numbers, vectors or sequences of them in double precision. Raises `VolumeTypeError` for what holds none."""
     try:
         numbers = np.asarray(value)

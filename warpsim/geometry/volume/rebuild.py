@@ -7,7 +7,7 @@ nothing is kept for later: each build takes the memory that its tree needs.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,11 @@ from ..nanovdb.grid import Grid
 from ..nanovdb.layout import LEAF_SLOTS
 from .allocate import chosen_points
 from .data import voxel_count
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from .points import Points
 
 SUCCESS, TOO_MANY_LEAVES, TOO_MANY_LOWER, TOO_MANY_UPPER, TOO_MANY_VOXELS, NO_POINTS = 0, 1, 2, 4, 8, 16
 """Flags of the status of a build."""
@@ -54,7 +59,7 @@ class Plan(NamedTuple):
         """The grid of no points."""
         return self.build(np.zeros((0, 3), np.int32))
 
-    def built(self, points: Any, mask: Any) -> tuple[int, Grid | None]:
+    def built(self, points: Points, mask: ArrayLike | None) -> tuple[int, Grid | None]:
         """The status of a build, and the grid where it succeeds."""
         if not len(points):
             return NO_POINTS, None
@@ -63,7 +68,7 @@ class Plan(NamedTuple):
         return flags, None if flags else grid
 
 
-def room_of(kind: str, points: Any, rebuildable: bool, limits: dict[str, Any]) -> Room | None:
+def room_of(kind: str, points: Points, rebuildable: bool, limits: dict[str, Any]) -> Room | None:
     """The room that was asked for, None where none was: what is not said is as much as the points may need.
 
     limits: the capacities by name, as `Volume.allocate_by_tiles` or `Volume.allocate_by_voxels` takes them. Raises
@@ -89,7 +94,7 @@ def tell(status: Array | None, flags: int) -> None:
         status._data[:1] = flags
 
 
-def check_status(status: Any) -> None:
+def check_status(status: Array | None) -> None:
     """Raise `VolumeError` unless a status can be written to it."""
     if status is not None and not (isinstance(status, array) and status.dtype is uint32 and status.size):
         of = type_name(status.dtype) if isinstance(status, array) else type(status).__name__

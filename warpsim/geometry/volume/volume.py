@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import copy
 import zlib
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -31,12 +33,18 @@ from ..nanovdb.check import check
 from ..nanovdb.grid import Grid, aligned_copy
 from ..nanovdb.layout import ALIGNMENT, LEAF_LOG2, LEAF_SLOTS, GridFlag, GridType
 from ..nanovdb.read import VALUE_TYPES
-from . import rebuild
+from . import info, rebuild
 from .allocate import box_grid, dense_grid, tile_grid, voxel_grid
 from .from_memory import bytes_of, grid_at
 from .data import leaf_values, present, seen_by_kernels, volume_data, voxel_count
 from .rebuild import Plan, check_status, room_of, tell
 from .sample import CLOSEST, LINEAR
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from ...core.runtime.devices.device import Device
+    from .points import Points
 
 _TYPE_NAMES = {
     GridType.FLOAT: "float", GridType.DOUBLE: "double", GridType.VEC3F: "Vec3f", GridType.VEC3D: "Vec3d",
@@ -60,36 +68,14 @@ class Volume(Fixed, Unique):
     REBUILD_LEAF_CAPACITY_EXCEEDED, REBUILD_LOWER_CAPACITY_EXCEEDED = rebuild.TOO_MANY_LEAVES, rebuild.TOO_MANY_LOWER
     REBUILD_UPPER_CAPACITY_EXCEEDED, REBUILD_VOXEL_CAPACITY_EXCEEDED = rebuild.TOO_MANY_UPPER, rebuild.TOO_MANY_VOXELS
     RebuildInfo = rebuild.Room
+    GridInfo = info.GridInfo
+    ActiveStats = info.ActiveStats
+    FeatureArrayInfo = info.FeatureArrayInfo
 
-    class GridInfo(NamedTuple):
-        """What a grid's header says: world = transform_matrix (3, 3) @ index + translation (3,)."""
-
-        name: str
-        size_in_bytes: int
-        grid_index: int
-        grid_count: int
-        type_str: str
-        translation: np.ndarray
-        transform_matrix: np.ndarray
-
-    class ActiveStats(NamedTuple):
-        """How many voxels there are, and how many nodes of 8^3, 128^3 and 4096^3 voxels the tree has."""
-
-        voxel_count: int
-        leaf_node_count: int
-        lower_node_count: int
-        upper_node_count: int
-
-    class FeatureArrayInfo(NamedTuple):
-        """What a grid says about an array that it carries beside its tree."""
-
-        name: str
-        ptr: int
-        value_size: int
-        value_count: int
-        type_str: str
-
-    def __init__(self, data: Any, copy: bool = True, device: Any = None):
+    def __init__(
+        self, data: Array | bytes | bytearray | memoryview | np.ndarray, copy: bool = True,
+        device: Device | str | None = None,
+    ):  # fmt: skip
         memory = data.numpy() if isinstance(data, array) else bytes_of(data)
         if memory.dtype != np.uint8 or memory.ndim != 1:
             raise VolumeError(f"data of a volume: dtype {memory.dtype}, shape {memory.shape}\nexpected: bytes in a row")
@@ -103,7 +89,9 @@ class Volume(Fixed, Unique):
         else:
             self._adopt([check(memory)], 0, device)
 
-    def _adopt(self, grids: list[Grid], position: int, device: Any, shared: Array | None = None) -> Volume:
+    def _adopt(
+        self, grids: list[Grid], position: int, device: Device | str | None, shared: Array | None = None
+    ) -> Volume:
         self._grids, self._position, self._grid, self.device = grids, position, grids[position], get_device(device)
         self._data = volume_data(self._grid, self.device, shared=shared)
         self._saved = zlib.crc32(self._grid.buffer.data)
@@ -112,17 +100,22 @@ class Volume(Fixed, Unique):
         return self
 
     @classmethod
-    def _of(cls, grids: list[Grid], device: Any, position: int = 0) -> Volume:
+    def _of(cls, grids: list[Grid], device: Device | str | None, position: int = 0) -> Volume:
         return cls.__new__(cls)._adopt(grids, position, device)
 
     def __repr__(self) -> str:
-        info = self.get_grid_info()
-        return f"Volume({info.type_str} {info.name!r}, {len(self._grid.leaves)} tiles, {info.size_in_bytes} bytes)"
+        header = self.get_grid_info()
+        return (
+            f"Volume({header.type_str} {header.name!r}, {len(self._grid.leaves)} tiles, {header.size_in_bytes} bytes)"
+        )
 
     # ----- files and arrays -----------------------------------------------------------------------
 
     @classmethod
-    def load_from_nvdb(cls, file_or_buffer: Any, device: Any = None) -> Volume:
+    def load_from_nvdb(
+        cls, file_or_buffer: str | Path | bytes | bytearray | memoryview | BinaryIO,
+        device: Device | str | None = None,
+    ) -> Volume:  # fmt: skip
         """The first grid of an .nvdb file; `load_next_grid` gives the others.
 
         file_or_buffer: a path, the bytes of a file, or a binary file object.
@@ -131,7 +124,7 @@ class Volume(Fixed, Unique):
         return cls._of(nanovdb_file.read(file_or_buffer), device)
 
     @classmethod
-    def load_from_address(cls, grid_ptr: int, buffer_size: int = 0, device: Any = None) -> Volume:
+    def load_from_address(cls, grid_ptr: int, buffer_size: int = 0, device: Device | str | None = None) -> Volume:
         """A volume over a grid in memory, without a copy; `buffer_size` and errors as of `from_memory.grid_at`."""
         return cls(grid_at(grid_ptr, buffer_size, get_device(device)), copy=False)
 
@@ -140,7 +133,7 @@ class Volume(Fixed, Unique):
         following = self._position + 1
         return Volume._of(self._grids, self.device, following) if following < len(self._grids) else None
 
-    def save_to_nvdb(self, path: Any, codec: str = "none") -> None:
+    def save_to_nvdb(self, path: str | Path | BinaryIO, codec: str = "none") -> None:
         """Write this grid as an .nvdb file, with the values of now.
 
         path: a path or a binary file object. codec: "none", "zip", or "blosc", which needs the package of that name.
@@ -154,8 +147,8 @@ class Volume(Fixed, Unique):
 
     @classmethod
     def load_from_numpy(
-        cls, ndarray: np.ndarray, min_world: Any = (0.0, 0.0, 0.0), voxel_size: Any = 1.0, bg_value: Any = 0.0,
-        device: Any = None,
+        cls, ndarray: np.ndarray, min_world: ArrayLike = (0.0, 0.0, 0.0), voxel_size: ArrayLike = 1.0,
+        bg_value: ArrayLike = 0.0, device: Device | str | None = None,
     ) -> Volume:  # fmt: skip
         """A volume of all values of a dense array.
 
@@ -167,7 +160,7 @@ class Volume(Fixed, Unique):
 
     from_numpy = load_from_numpy
 
-    def to_numpy(self, min: Any = None, max: Any = None) -> np.ndarray:
+    def to_numpy(self, min: ArrayLike | None = None, max: ArrayLike | None = None) -> np.ndarray:
         """The values of all voxels of a box, (nx, ny, nz) or (nx, ny, nz, components); both corners are inside.
 
         min, max: voxels, three integers each; by default the box around all active voxels.
@@ -180,8 +173,9 @@ class Volume(Fixed, Unique):
 
     @classmethod
     def allocate(
-        cls, min: Any, max: Any, voxel_size: Any, bg_value: Any = 0.0, translation: Any = (0.0, 0.0, 0.0),
-        points_in_world_space: bool = False, device: Any = None,
+        cls, min: Sequence[float] | np.ndarray, max: Sequence[float] | np.ndarray, voxel_size: ArrayLike,
+        bg_value: ArrayLike | None = 0.0, translation: ArrayLike = (0.0, 0.0, 0.0),
+        points_in_world_space: bool = False, device: Device | str | None = None,
     ) -> Volume:  # fmt: skip
         """A volume with all tiles of 8^3 voxels that meet the box from `min` to `max`, both inside.
 
@@ -195,10 +189,11 @@ class Volume(Fixed, Unique):
 
     @classmethod
     def allocate_by_tiles(
-        cls, tile_points: Any, voxel_size: Any = None, bg_value: Any = 0.0, translation: Any = (0.0, 0.0, 0.0),
-        device: Any = None, transform: Any = None, rebuildable: bool = False, max_tiles: int | None = None,
+        cls, tile_points: Points, voxel_size: ArrayLike | None = None, bg_value: ArrayLike | None = 0.0,
+        translation: ArrayLike = (0.0, 0.0, 0.0), device: Device | str | None = None,
+        transform: ArrayLike | None = None, rebuildable: bool = False, max_tiles: int | None = None,
         max_lower_nodes: int | None = None, max_upper_nodes: int | None = None, status: Array | None = None,
-        point_mask: Any = None,
+        point_mask: ArrayLike | None = None,
     ) -> Volume:  # fmt: skip
         """A volume with the tiles of 8^3 voxels that contain some points.
 
@@ -221,10 +216,10 @@ class Volume(Fixed, Unique):
 
     @classmethod
     def allocate_by_voxels(
-        cls, voxel_points: Any, voxel_size: Any = None, translation: Any = (0.0, 0.0, 0.0), device: Any = None,
-        transform: Any = None, rebuildable: bool = False, max_active_voxels: int | None = None,
-        max_leaf_nodes: int | None = None, max_lower_nodes: int | None = None, max_upper_nodes: int | None = None,
-        status: Array | None = None, point_mask: Any = None,
+        cls, voxel_points: Points, voxel_size: ArrayLike | None = None, translation: ArrayLike = (0.0, 0.0, 0.0),
+        device: Device | str | None = None, transform: ArrayLike | None = None, rebuildable: bool = False,
+        max_active_voxels: int | None = None, max_leaf_nodes: int | None = None, max_lower_nodes: int | None = None,
+        max_upper_nodes: int | None = None, status: Array | None = None, point_mask: ArrayLike | None = None,
     ) -> Volume:  # fmt: skip
         """An index volume with the voxels that contain some points: parameters as of `allocate_by_tiles`."""
         build = partial(voxel_grid, voxel_size=voxel_size, transform=transform, translation=translation)
@@ -236,7 +231,9 @@ class Volume(Fixed, Unique):
         return cls._planned(plan, voxel_points, point_mask, status, device)
 
     @classmethod
-    def _planned(cls, plan: Plan, points: Any, mask: Any, status: Array | None, device: Any) -> Volume:
+    def _planned(
+        cls, plan: Plan, points: Points, mask: ArrayLike | None, status: Array | None, device: Device | str | None
+    ) -> Volume:
         check_status(status)
         flags, grid = plan.built(points, mask)
         tell(status, flags)
@@ -259,7 +256,7 @@ class Volume(Fixed, Unique):
         room = self._plan.room if self._plan is not None else None
         return room or Volume.RebuildInfo()
 
-    def rebuild(self, points: Any, status: Array | None = None, point_mask: Any = None) -> Array | None:
+    def rebuild(self, points: Points, status: Array | None = None, point_mask: ArrayLike | None = None) -> Array | None:
         """Give the volume the tiles, or voxels, of other points; its id, map and background stay, values are new.
 
         points, point_mask: as for the method that made the volume. status: (1,) uint32, gets 0 (`REBUILD_SUCCESS`), or
@@ -276,7 +273,7 @@ class Volume(Fixed, Unique):
         recorded(partial(self._rebuild, points, status, point_mask))
         return status
 
-    def _rebuild(self, points: Any, status: Array | None, mask: Any) -> None:
+    def _rebuild(self, points: Points, status: Array | None, mask: ArrayLike | None) -> None:
         assert self._plan is not None
         flags, grid = self._plan.built(points, mask)
         tell(status, flags)
@@ -308,14 +305,14 @@ class Volume(Fixed, Unique):
         """All bytes of the grid, as an array of uint8 over the volume's memory."""
         return self._over(self._grid.buffer, uint8)
 
-    def _over(self, view: np.ndarray, element: Any) -> Array:
+    def _over(self, view: np.ndarray, element: type) -> Array:
         """An array over the memory that kernels have where a view of the host's buffer lies."""
         return array._wrap(seen_by_kernels(self._data, self._grid, view), element, self.device, owner=self._data.words)
 
-    def get_grid_info(self) -> Volume.GridInfo:
+    def get_grid_info(self) -> info.GridInfo:
         """Name, size, place in its file, type and transform."""
         grid, header = self._grid, self._grid.header
-        return Volume.GridInfo(
+        return info.GridInfo(
             grid.name, len(grid.buffer), int(header["grid_index"]), int(header["grid_count"]), _type_name(grid.type),
             grid.translation, grid.matrix,
         )  # fmt: skip
@@ -353,9 +350,9 @@ class Volume(Fixed, Unique):
         """
         return voxel_count(self._grid) if self._plan is None else self.get_rebuild_info().max_voxel_count
 
-    def get_active_stats(self) -> Volume.ActiveStats:
+    def get_active_stats(self) -> info.ActiveStats:
         """The numbers of voxels with an index, of leaves, and of inner nodes that there are."""
-        return Volume.ActiveStats(voxel_count(self._grid), *self._grid.node_counts)
+        return info.ActiveStats(voxel_count(self._grid), *self._grid.node_counts)
 
     def get_voxels(self, out: Array | None = None) -> Array:
         """The voxels in the order of their indices, (voxels, 3) int32. `out`: as of `get_tiles`."""
@@ -415,16 +412,16 @@ class Volume(Fixed, Unique):
         """How many arrays the grid carries."""
         return len(self._grid.blind_descriptions)
 
-    def get_feature_array_info(self, feature_index: int) -> Volume.FeatureArrayInfo:
+    def get_feature_array_info(self, feature_index: int) -> info.FeatureArrayInfo:
         """Name, address, size and type of an array that the grid carries."""
         feature = self._feature(feature_index)
         meta, values = self._grid.blind_descriptions[feature_index], feature.array
         count = int(meta["value_count"])
         size = values.nbytes // count if count else 0
         address = seen_by_kernels(self._data, self._grid, values).ctypes.data
-        return Volume.FeatureArrayInfo(feature.name, address, size, count, _type_name(feature.data_type))
+        return info.FeatureArrayInfo(feature.name, address, size, count, _type_name(feature.data_type))
 
-    def feature_array(self, feature_index: int, dtype: Any = None) -> Array:
+    def feature_array(self, feature_index: int, dtype: type | None = None) -> Array:
         """An array that the grid carries, over the volume's memory.
 
         dtype: its type; by default the one that the grid gives, uint8 where it gives none.
