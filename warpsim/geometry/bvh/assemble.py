@@ -5,7 +5,7 @@ A subtree is built where there is room for the worst case, and moved when the si
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from .nodes import EMPTY, BvhNode, BvhTree, leaf_code
 from .refit import Built
 from .split import Boxes, Range, half_area
 from .subtree import Waiting, build_subtree, new_node, position, put_child
+
+if TYPE_CHECKING:
+    from ...core.runtime.devices.device import Device
 
 
 @kernel
@@ -150,7 +153,7 @@ def _note_top_nodes(queue: array(dtype=int32), node_of: array(dtype=int32)):
 
 
 def assembled(
-    boxes: Boxes, table: np.ndarray, links: np.ndarray, kinds: np.ndarray, n: int, leaf_size: int, device: Any
+    boxes: Boxes, table: np.ndarray, links: np.ndarray, kinds: np.ndarray, n: int, leaf_size: int, device: Device
 ) -> tuple[Built, array]:
     """Nodes over the ranges of a binary tree, and below them; and the nodes that are made of the ranges.
 

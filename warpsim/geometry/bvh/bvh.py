@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
 
 from ...core.language import array, int32, vec3
 from ...core.runtime.arrays.fixed import Fixed
@@ -99,24 +98,24 @@ class Bvh(Fixed, Unique):
         return BvhData(tree=self._built.tree, groups=names, roots=roots)
 
 
-def _checked_constructor(constructor: Any) -> str | None:
+def _checked_constructor(constructor: str | None) -> str | None:
     if constructor not in CONSTRUCTORS:
         raise BvhError(f"Bvh: constructor is {constructor!r}\nexpected: one of {', '.join(map(repr, CONSTRUCTORS))}")
     return constructor
 
 
-def _check_leaf_size(leaf_size: Any) -> None:
+def _check_leaf_size(leaf_size: int) -> None:
     if not isinstance(leaf_size, int) or leaf_size < 1:
         raise BvhError(f"Bvh: leaf_size is {leaf_size!r}\nexpected: a positive integer")
 
 
-def _check_array(name: str, value: Any, dtype: Any, expected: str) -> None:
+def _check_array(name: str, value: array, dtype: type, expected: str) -> None:
     if not isinstance(value, array) or value.dtype is not dtype or value.ndim != 1:
         shown = f"{type_name(value.dtype)}, rank {value.ndim}" if isinstance(value, array) else repr(value)
         raise ArgumentTypeError(f"Bvh: {name} is {shown}\nexpected: an array of {expected}, rank 1")
 
 
-def _check_boxes(lowers: Any, uppers: Any) -> None:
+def _check_boxes(lowers: array, uppers: array) -> None:
     _check_array("lowers", lowers, vec3, "vec3")
     _check_array("uppers", uppers, vec3, "vec3")
     if lowers.device is not uppers.device:
@@ -127,7 +126,7 @@ def _check_boxes(lowers: Any, uppers: Any) -> None:
         raise BvhError(f"Bvh: {lowers.size} boxes\nexpected: at most {MAX_PRIMITIVES}")
 
 
-def _check_groups(groups: Any, lowers: array) -> None:
+def _check_groups(groups: array, lowers: array) -> None:
     _check_array("groups", groups, int32, "int32")
     if groups.device is not lowers.device:
         raise DeviceError(f"Bvh: lowers are on {lowers.device}, groups on {groups.device}\nexpected: one device")

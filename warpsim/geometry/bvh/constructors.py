@@ -6,7 +6,7 @@ otherwise; told so, they get a hierarchy that the CPU has built.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from .groups import names_of
 from .lbvh import build_sorted
 from .nodes import EMPTY, NO_NODE, BvhNode, BvhTree
 from .refit import Built, by_level
+
+if TYPE_CHECKING:
+    from ...core.runtime.devices.device import Device
 
 CONSTRUCTORS = (None, "sah", "median", "lbvh", "cubql")
 """What `construct` knows; "median" and "cubql", which are known to Warp, mean "sah"."""
@@ -47,7 +50,7 @@ def construct(
         return built, *(array(x, dtype=int32, device=device) for x in (names, roots))
 
 
-def _moved(built: Built, roots: np.ndarray, device: Any) -> tuple[Built, np.ndarray]:
+def _moved(built: Built, roots: np.ndarray, device: Device) -> tuple[Built, np.ndarray]:
     """A hierarchy of the CPU on a device, its nodes numbered by level for the many threads there."""
     nodes = built.tree.nodes.numpy()
     order = np.argsort(nodes["depth"], kind="stable")

@@ -18,11 +18,10 @@ and queries take more.
 
 from __future__ import annotations
 
-from typing import Any
 
 from ...core.language import (
-    array, array_type, clone, empty, full, func, greater, int32, int64, kernel, launch, lesser, radix_sort_pairs,
-    struct, tid, vec3, where, zeros,
+    Kernel, array, array_type, clone, empty, full, func, greater, int32, int64, kernel, launch, lesser,
+    radix_sort_pairs, struct, tid, vec3, where, zeros,
 )  # fmt: skip
 from ...core.lib.sampling import lower_bound
 from ...core.runtime.arrays import saved_contents
@@ -283,5 +282,5 @@ def _leveled(plan: TreePlan, grouped: bool) -> tuple[array, array, list[int]]:
     return levels, members, [count, *sorted(set(ends))]
 
 
-def _run(code: Any, dim: int, *args: Any) -> None:
+def _run(code: Kernel, dim: int, *args: object) -> None:
     launch(code, dim, args, device=next(a.device for a in args if isinstance(a, array)), record_tape=False)

@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ...core.language import array, empty, func, greater, int32, kernel, launch, lesser, tid, vec3, vec4, where
+from ...core.language import Kernel, array, empty, func, greater, int32, kernel, launch, lesser, tid, vec3, vec4, where
 from .boxes import LARGEST, extent
 from .nodes import EMPTY, BvhNode, BvhTree, leaf_first
 
@@ -104,6 +104,6 @@ def refit(built: Built, slots: array, lowers: array, uppers: array) -> None:
         _run(fill_nodes, stage.size - 1, tree.nodes, stage)
 
 
-def _run(code: Any, dim: int, *args: Any) -> None:
+def _run(code: Kernel, dim: int, *args: Any) -> None:
     device = args[0].nodes.device if isinstance(args[0], BvhTree) else args[0].device
     launch(code, dim, args, device=device, record_tape=False)

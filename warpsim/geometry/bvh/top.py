@@ -9,7 +9,7 @@ The splits are those of `split`, and are kept as a binary tree of `Range`s.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from ...core.language import (
     array, array2d, empty, float32, func, int32, kernel, launch, lesser, max, min, struct, tid, vec4, where, zeros,
 )  # fmt: skip
 from .split import BINS, INFINITY, NOTHING, PLACE, Boxes, Range, best_of, joined, longest_axis, no_boxes, place_of
+
+if TYPE_CHECKING:
+    from ...core.runtime.devices.device import Device
 
 BLOCK = 2048  # boxes
 MAX_LEVELS = 18
@@ -190,7 +193,7 @@ def _join(plans: array(dtype=SplitPlan), parts: array2d(dtype=Range), sides: arr
 
 
 def split_top(
-    boxes: Boxes, level: np.ndarray, largest: int, budget: int, device: Any
+    boxes: Boxes, level: np.ndarray, largest: int, budget: int, device: Device
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """Split ranges until none has more than `largest` boxes, and each at most `budget` times.
 
@@ -214,7 +217,7 @@ def split_top(
 
 
 def _split_level(
-    boxes: Boxes, level: np.ndarray, depth: int, budget: int, largest: int, capacity: int, device: Any
+    boxes: Boxes, level: np.ndarray, depth: int, budget: int, largest: int, capacity: int, device: Device
 ) -> np.ndarray:
     """Split every range of a level; returns both sides of each, shape (ranges, 2)."""
     count = level.size

@@ -6,14 +6,17 @@ by cell. Every piece and every bucket is one thread, and owns what it writes. Se
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ...core.language import array, empty, float32, float64, int32, launch, max, min, tid, uint32, vec3d
+from ...core.language import Kernel, array, empty, float32, float64, int32, launch, max, min, tid, uint32, vec3d
 from .build import (
     EXACT, INFINITE, LARGEST_INT, SMALLEST_INT, Table, Task, cell_count, cell_of, higher, image_of, layer_of, lower,
     make_plan, most_cells,
 )  # fmt: skip
 from .data import DealtD, DealtF, HashGridPlan
+
+if TYPE_CHECKING:
+    from ...core.runtime.devices.device import Device
 
 PIECE = 4096
 _MOST_BUCKETS = 1000  # no power of two: places a power of two apart compete for the same lines of a cache
@@ -165,7 +168,7 @@ def sort_buckets(
 class BucketBuild:
     """The memory of builds of up to `count` points."""
 
-    def __init__(self, count: int, dtype: Any, device: Any):
+    def __init__(self, count: int, dtype: type, device: Device):
         pieces, buckets = piece_count(count), bucket_count(count)
         self._low, self._high = (empty(pieces, vec3d, device) for _ in range(2))
         self._low_group, self._high_group = (empty(pieces, int32, device) for _ in range(2))
@@ -183,7 +186,7 @@ class BucketBuild:
         count, device = task.points.size, table.plan.device
         pieces, buckets = piece_count(count), bucket_count(count)
 
-        def run(kernel: Any, dim: int, *args: Any) -> None:
+        def run(kernel: Kernel, dim: int, *args: object) -> None:
             launch(kernel, dim, args, device=device, record_tape=False)
 
         extents = [self._low, self._high, self._low_group, self._high_group]

@@ -10,7 +10,7 @@ import math
 import operator
 import threading
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,6 +30,9 @@ from .buckets import BucketBuild
 from .build import Table, Task, most_cells
 from .data import LANES, HashGridData, HashGridPlan, lanes_d, lanes_f
 from .sort import SortBuild
+
+if TYPE_CHECKING:
+    from ...core.runtime.devices.device import Device
 
 _POINTS = {float16: vec3h, float32: vec3f, float64: vec3d}
 _SMALLEST, _LARGEST = 1.0e-300, 1.0e300  # lengths whose inverse is a number with full precision
@@ -66,7 +69,7 @@ class HashGrid(Fixed, Unique):
     `ArgumentTypeError` for another dtype.
     """
 
-    def __init__(self, dim_x: int, dim_y: int, dim_z: int, device: Any = None, dtype: Any = float):
+    def __init__(self, dim_x: int, dim_y: int, dim_z: int, device: Any = None, dtype: type | None = float):
         self.device = get_device(device)
         self.dtype = _checked_dtype(dtype)
         self._sorted_dtype = float64 if self.dtype is float64 else float32
@@ -129,7 +132,7 @@ class HashGrid(Fixed, Unique):
                 self._size, self._present = size, self._data(*size)
             Publication(self._handle, self._present).submit()
 
-    def _flat(self, positions: Any) -> Any:
+    def _flat(self, positions: array) -> Any:
         """An array as one dimension, points of float16 as float32 ones. A graph does again at every launch what must
         be copied for that."""
         if positions.ndim > 1 and not positions.is_contiguous:
@@ -187,7 +190,7 @@ class HashGrid(Fixed, Unique):
 
     # ----- checks ---------------------------------------------------------------------------
 
-    def _checked_array(self, values: Any, name: str, dtype: Any) -> Any:
+    def _checked_array(self, values: object, name: str, dtype: type) -> Any:
         if not isinstance(values, array):
             protocols = ("__array_interface__", "__cuda_array_interface__", "__dlpack__")
             if not any(hasattr(values, protocol) for protocol in protocols):
@@ -203,12 +206,12 @@ class HashGrid(Fixed, Unique):
         return values
 
 
-def builder_for(device: Any) -> Any:
+def builder_for(device: Device) -> Any:
     """What sorts points on a device."""
     return SortBuild if device.runs_many_threads else BucketBuild
 
 
-def _windows(coordinates: Any, lanes: Any) -> Any:
+def _windows(coordinates: array, lanes: type) -> Any:
     """Element k of the result is elements k to k + LANES - 1 of `coordinates`."""
     memory, size = coordinates._data, coordinates.size
     step = memory.strides[0]
@@ -216,14 +219,14 @@ def _windows(coordinates: Any, lanes: Any) -> Any:
     return array._wrap(windows, lanes, coordinates.device, owner=coordinates)
 
 
-def _checked_dtype(dtype: Any) -> Any:
+def _checked_dtype(dtype: type | None) -> Any:
     kind = canonical(dtype) if dtype is not None else float32
     if not isinstance(kind, type) or kind not in _POINTS:
         raise ArgumentTypeError(f"HashGrid: dtype is {type_name(kind)}\nexpected: float (float32), float64 or float16")
     return kind
 
 
-def _checked_dimension(n: Any, axis: str) -> int:
+def _checked_dimension(n: int, axis: str) -> int:
     try:
         number = operator.index(n)
     except TypeError:
@@ -233,7 +236,7 @@ def _checked_dimension(n: Any, axis: str) -> int:
     return number
 
 
-def _checked_length(x: Any, name: str) -> float:
+def _checked_length(x: float, name: str) -> float:
     try:
         number = float(x)
     except (TypeError, ValueError):
@@ -243,7 +246,7 @@ def _checked_length(x: Any, name: str) -> float:
     return number
 
 
-def _checked_period(period: Any) -> tuple[float, ...]:
+def _checked_period(period: object) -> tuple[float, ...]:
     if period is None:
         return (0.0, 0.0, 0.0)
     if not isinstance(period, Iterable):

@@ -51,7 +51,7 @@ class HashGridQueryD:
 _KINDS = {float16: HashGridQuery, float32: HashGridQuery, float64: HashGridQueryD}
 
 
-def _of_precision(dtype: Any) -> Any:
+def _of_precision(dtype: type) -> Any:
     """`HashGridQuery[wp.float64]`: the type of queries with positions of a precision."""
     kind = _KINDS.get(canonical(dtype))
     if kind is None:

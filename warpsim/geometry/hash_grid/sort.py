@@ -6,9 +6,10 @@ is the one that `buckets` makes. Nothing is read back, so a build can be capture
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
-from ...core.language import array, empty, float64, int32, launch, max, min, radix_sort_pairs, tid, vec3d
+from ...core.language import Kernel, array, empty, float64, int32, launch, max, min, radix_sort_pairs, tid, vec3d
 from ...core.lib.sampling import lower_bound
 from ...core.runtime.arrays import saved_contents
 from .build import (
@@ -16,6 +17,9 @@ from .build import (
     make_plan, most_cells,
 )  # fmt: skip
 from .data import HashGridPlan
+
+if TYPE_CHECKING:
+    from ...core.runtime.devices.device import Device
 
 _SHARE = 64  # points, or extents, that one thread joins
 
@@ -111,7 +115,7 @@ def gather(
 class SortBuild:
     """The memory of builds of up to `count` points."""
 
-    def __init__(self, count: int, dtype: Any, device: Any):
+    def __init__(self, count: int, dtype: type, device: Device):
         size = sum(_rounds(count))
         self._extents = [empty(size, t, device) for t in (vec3d, vec3d, int32, int32)]
         self._cells, self._order = (empty(2 * count, int32, device) for _ in range(2))
@@ -124,7 +128,7 @@ class SortBuild:
         """Fill the table with one or more points."""
         count, device = task.points.size, table.plan.device
 
-        def run(kernel: Any, dim: int, *args: Any) -> None:
+        def run(kernel: Kernel, dim: int, *args: object) -> None:
             launch(kernel, dim, args, device=device, record_tape=False)
 
         extents, pieces = self._extent(task, run)
@@ -137,7 +141,7 @@ class SortBuild:
         filled = [table.point, table.group, *table.coordinates]
         run(gather, count, task.points, task.groups, table.plan, self._order, *filled)
 
-    def _extent(self, task: Task, run: Any) -> tuple[list[Any], int]:
+    def _extent(self, task: Task, run: Callable[..., None]) -> tuple[list[Any], int]:
         """Boxes around parts of the points, few enough for one thread, and their number."""
         extents, begin, before = self._extents, 0, 0
         for size in _rounds(task.points.size):

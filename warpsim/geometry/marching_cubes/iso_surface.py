@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import abc
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +12,9 @@ from ...arguments import checked
 from ...core.language import array, get_device
 from ...arguments import refuse_keywords
 from ...errors import ArgumentTypeError, ArrayError, shown
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 class IsoSurfaceBase(abc.ABC):
@@ -27,7 +31,7 @@ class IsoSurfaceBase(abc.ABC):
     @checked
     def __init__(
         self, nx: int, ny: int, nz: int, lower: Any = None, upper: Any = None, *, device: Any = None,
-        domain_bounds_lower_corner: Any = None, domain_bounds_upper_corner: Any = None, **older: Any,
+        domain_bounds_lower_corner: Any = None, domain_bounds_upper_corner: Any = None, **older: object,
     ):  # fmt: skip
         refuse_keywords(type(self).__name__, older, _OLDER)
         self.lower = _either("lower", lower, domain_bounds_lower_corner)
@@ -38,7 +42,7 @@ class IsoSurfaceBase(abc.ABC):
         self.resize(nx, ny, nz)
 
     @checked
-    def resize(self, nx: int, ny: int, nz: int, *room: Any, **older: Any) -> None:
+    def resize(self, nx: int, ny: int, nz: int, *room: object, **older: object) -> None:
         """Expect fields of another size from now on."""
         refuse_keywords("resize", ("max_verts",) * len(room) or older, _OLDER)
         check_shape((nx, ny, nz))
@@ -54,7 +58,7 @@ class IsoSurfaceBase(abc.ABC):
         return self.lower
 
     @domain_bounds_lower_corner.setter
-    def domain_bounds_lower_corner(self, corner: Any) -> None:
+    def domain_bounds_lower_corner(self, corner: Iterable[float] | None) -> None:
         self.lower = corner
 
     @property
@@ -63,14 +67,14 @@ class IsoSurfaceBase(abc.ABC):
         return self.upper
 
     @domain_bounds_upper_corner.setter
-    def domain_bounds_upper_corner(self, corner: Any) -> None:
+    def domain_bounds_upper_corner(self, corner: Iterable[float] | None) -> None:
         self.upper = corner
 
 
 _OLDER = dict.fromkeys(("max_verts", "max_tris"), "leave it out: surfaces get the room that they need")
 
 
-def _either(name: str, corner: Any, older: Any) -> Any:
+def _either(name: str, corner: ArrayLike | None, older: ArrayLike | None) -> Any:
     """A corner under its name, or under the older one."""
     if corner is not None and older is not None:
         raise ArgumentTypeError(

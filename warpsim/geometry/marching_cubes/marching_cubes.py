@@ -19,10 +19,11 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from ...core.language import (
-    array, array2d, array3d, array_scan, bit_count, cw_mul, empty, float32, func, int32, int64, isfinite,
+    Kernel, array, array2d, array3d, array_scan, bit_count, cw_mul, empty, float32, func, int32, int64, isfinite,
     kernel, launch, tid, uint8, vec3, vec4i, zeros,
 )  # fmt: skip
 from ...core.runtime.devices.capture import current_graph
@@ -30,6 +31,9 @@ from ...core.types.arrays import type_name
 from ...errors import ArgumentTypeError, ArrayError, DeviceError, LaunchError, shown
 from .iso_surface import IsoSurfaceBase, check_shape
 from .table import EDGES, Pattern, case_table
+
+if TYPE_CHECKING:
+    from ...core.runtime.devices.device import Device
 
 _NOT_FINITE = 16
 _MOST = 2**31 - 1
@@ -203,7 +207,10 @@ class MarchingCubes(IsoSurfaceBase):
         self.verts, self.indices = self.extract(field, threshold, lower=self.lower, upper=self.upper)
 
     @staticmethod
-    def extract(field: array, threshold: float = 0.0, *, lower: Any = None, upper: Any = None) -> tuple[array, array]:
+    def extract(
+        field: array, threshold: float = 0.0, *, lower: Iterable[float] | None = None,
+        upper: Iterable[float] | None = None,
+    ) -> tuple[array, array]:  # fmt: skip
         """The surface as vertices (vec3) and triangles (int32, three entries each), both empty where there is none.
 
         field: float32, two nodes or more along each of three axes; with `requires_grad`, a tape carries gradients of
@@ -227,8 +234,8 @@ class MarchingCubes(IsoSurfaceBase):
 
     @staticmethod
     def extract_surface_marching_cubes(
-        field: array, threshold: float = 0.0, domain_bounds_lower_corner: Any = None,
-        domain_bounds_upper_corner: Any = None,
+        field: array, threshold: float = 0.0, domain_bounds_lower_corner: Iterable[float] | None = None,
+        domain_bounds_upper_corner: Iterable[float] | None = None,
     ) -> tuple[array, array]:  # fmt: skip
         """The older name of `extract`."""
         lower, upper = domain_bounds_lower_corner, domain_bounds_upper_corner
@@ -239,7 +246,7 @@ def _topology(field: array, threshold: float) -> tuple[array, array]:
     """Cut edges (vec4i: node and axis), one for each vertex, and the triangles over them: count, scan, write."""
     (nx, ny, nz), device = field.shape, field.device
 
-    def run(kernel: Any, dim: tuple[int, int], *inputs: Any) -> None:
+    def run(kernel: Kernel, dim: tuple[int, int], *inputs: object) -> None:
         launch(kernel, dim, inputs, device=device, record_tape=False)
 
     table, table_edges = _table_on(device)
@@ -280,7 +287,7 @@ def _starts(counts: array) -> array:
 
 
 @functools.cache
-def _table_on(device: Any) -> tuple[array, array]:
+def _table_on(device: Device) -> tuple[array, array]:
     """The cases on a device: where each one's entries start, and the cut edges of the triangles."""
     first, edges = case_table()
     return array(first, dtype=int32, device=device), array(edges, dtype=int32, device=device)
@@ -289,7 +296,7 @@ def _table_on(device: Any) -> tuple[array, array]:
 # ----- arguments --------------------------------------------------------------------------------
 
 
-def _check_field(field: Any) -> None:
+def _check_field(field: array) -> None:
     if not isinstance(field, array):
         raise ArgumentTypeError(f"field is {type(field).__name__}\nexpected: a warpsim array\nhelp: wp.array(...)")
     if field.dtype is not float32 or field.ndim != 3:
@@ -298,14 +305,14 @@ def _check_field(field: Any) -> None:
         )
 
 
-def _placement(shape: tuple[int, ...], lower: Any, upper: Any) -> tuple[Any, Any]:
+def _placement(shape: tuple[int, ...], lower: Iterable[float] | None, upper: Iterable[float] | None) -> tuple[Any, Any]:
     """Where node (0, 0, 0) lies and how far apart nodes are."""
     low = [0.0] * 3 if lower is None else _corner(lower, "lower")
     high = [n - 1.0 for n in shape] if upper is None else _corner(upper, "upper")
     return vec3(*low), vec3(*((b - a) / (n - 1) for a, b, n in zip(low, high, shape, strict=True)))
 
 
-def _corner(value: Any, name: str) -> list[float]:
+def _corner(value: Iterable[float], name: str) -> list[float]:
     try:
         corner = [float(x) for x in value]
     except (TypeError, ValueError):

@@ -7,8 +7,8 @@ A box is kept where the field at its middle is no further from the threshold tha
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
 from ...core.language import (
     abs, array, array_scan, cw_mul, empty, float32, func, get_device, int32, kernel, launch, length, min, tid, vec3,
@@ -18,6 +18,9 @@ from ...core.runtime.arrays import saved_contents
 from ...core.runtime.devices.capture import current_graph
 from ...core.types.arrays import type_name
 from ...errors import ArgumentTypeError, ArrayError, LaunchError
+
+if TYPE_CHECKING:
+    from ...core.runtime.devices.device import Device
 
 Field = Callable[[Any], Any]
 """From points, (n,) vec3, to values, (n,) float32."""
@@ -69,15 +72,16 @@ def _split(boxes: array[vec3i], half: int32, counts: vec3i, children: array[vec3
 
 
 def near_cells(
-    field: Field, counts: tuple[int, int, int], origin: Any, spacing: Any, threshold: float, slope: float, device: Any
-) -> tuple[array, int]:
+    field: Field, counts: tuple[int, int, int], origin: vec3, spacing: vec3, threshold: float, slope: float,
+    device: Device,
+) -> tuple[array, int]:  # fmt: skip
     """Cells of a grid of `counts` cells that the surface may meet, and how often the field was asked.
 
     origin, spacing: where cell (0, 0, 0) begins and how large cells are [length]. slope: the most that the field
     changes per length.
     """
     grid, width = vec3i(*counts), 1 << (max(counts) - 1).bit_length()
-    options = {"device": device, "record_tape": False}
+    options: dict[str, Any] = {"device": device, "record_tape": False}
     with saved_contents.Paused():  # which cells are taken has no derivative
         boxes, asked = zeros(1, vec3i, device), 0
         while True:
@@ -113,7 +117,7 @@ def evaluated(field: Field, points: array) -> array:
     return values
 
 
-def check_field(field: Any, threshold: float, slope: float) -> None:
+def check_field(field: object, threshold: float, slope: float) -> None:
     """Raise for what surfaces cannot be found of."""
     if current_graph() is not None:
         raise LaunchError("the size of a surface is not known while a graph is captured\nhelp: extract it outside")
@@ -130,8 +134,8 @@ def check_field(field: Any, threshold: float, slope: float) -> None:
 
 
 def lipschitz_octree(
-    field: Field, origin: Any, root_width: float, max_depth: int, threshold: float = 0.0, lipschitz_bound: float = 1.0,
-    device: Any = None,
+    field: Field, origin: Iterable[float], root_width: float, max_depth: int, threshold: float = 0.0,
+    lipschitz_bound: float = 1.0, device: Device | str | None = None,
 ) -> tuple[array, float]:  # fmt: skip
     """The cells of a cube that the surface field = threshold may meet: (cells,) vec3i, and their width [length].
 

@@ -9,7 +9,8 @@ are those of the first cell that has it.
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +25,11 @@ from ...errors import ArgumentTypeError, ArrayError, LaunchError
 from .iso_surface import check_shape
 from .marching_cubes import _placement, _table_on
 from .octree import Field, check_field, evaluated, near_cells
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from ...core.runtime.devices.device import Device
 
 BITS = 20
 """Of a coordinate in the name of a corner."""
@@ -139,7 +145,7 @@ def _distinct(names: array, order: array, count: int) -> tuple[array, array]:
 
 
 def _surface(
-    cells: array, values: array, low: Any, origin: Any, spacing: Any, threshold: float
+    cells: array, values: array, low: vec3i, origin: vec3, spacing: vec3, threshold: float
 ) -> tuple[array, array]:
     """Vertices and triangles of some cells, from the values at their corners; origin: where corner `low` is."""
     device, table = values.device, _table_on(values.device)
@@ -162,8 +168,8 @@ def _surface(
 
 
 def sparse_marching_cubes_from_cells(
-    cells: Any, corner_values: Any, origin: Any = (0.0, 0.0, 0.0), cell_width: float = 1.0, threshold: float = 0.0,
-    device: Any = None,
+    cells: ArrayLike, corner_values: ArrayLike, origin: Iterable[float] = (0.0, 0.0, 0.0), cell_width: float = 1.0,
+    threshold: float = 0.0, device: Device | str | None = None,
 ) -> tuple[array, array]:  # fmt: skip
     """The surface in some cells of a grid, as vertices (vec3) and triangles (int32, three entries each).
 
@@ -194,7 +200,7 @@ def sparse_marching_cubes_from_cells(
     return _surface(boxes, values, low, vec3(*begin), spacing, threshold)
 
 
-def _cells_on(cells: Any, device: Any) -> array:
+def _cells_on(cells: ArrayLike, device: Device) -> array:
     """Cells as (n,) vec3i on a device."""
     if isinstance(cells, array) and cells.dtype is vec3i and cells.device is device:
         return cells
@@ -218,8 +224,9 @@ def _lowest(cells: array) -> Any:
 
 
 def sparse_marching_cubes(
-    field: Field, nx: int, ny: int, nz: int, *, lower: Any = None, upper: Any = None, threshold: float = 0.0,
-    lipschitz_bound: float = 1.0, device: Any = None, return_stats: bool = False,
+    field: Field, nx: int, ny: int, nz: int, *, lower: Iterable[float] | None = None,
+    upper: Iterable[float] | None = None, threshold: float = 0.0, lipschitz_bound: float = 1.0,
+    device: Device | str | None = None, return_stats: bool = False,
 ) -> Any:  # fmt: skip
     """The surface field = threshold in a box, as `MarchingCubes.extract` finds it in a grid of nx x ny x nz nodes.
 

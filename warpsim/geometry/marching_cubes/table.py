@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
 import numpy as np
 
@@ -36,7 +35,7 @@ class Pattern:
     def __init__(self, entries: Callable[[], Iterable[int]]):
         self.entries = functools.cache(lambda: tuple(entries()))
 
-    def __get__(self, instance: Any, owner: Any = None) -> tuple[int, ...]:
+    def __get__(self, instance: object, owner: type | None = None) -> tuple[int, ...]:
         return self.entries()
 
 

@@ -12,7 +12,7 @@ raised is `UsdError` and `MeshFileError`.
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,13 +21,17 @@ from ...errors import MeshFileError, MissingPackageError, counted
 from .gltf_check import check_accessors
 from .mesh import Mesh
 
+if TYPE_CHECKING:
+    from ...core.runtime.devices.device import Device
+
 USD_FORMATS = (".usd", ".usda", ".usdc", ".usdz")
 OTHER_FORMATS = (".obj", ".stl", ".ply", ".off", ".glb", ".gltf")
 
 
 def load_mesh(
-    path: Any, prim_path: str | None = None, time: float | None = None, *, up_axis: str | None = None,
-    meters_per_unit: float | None = None, weld: bool | None = None, max_bytes: int = 1 << 30, max_seconds: float = 60.0,
+    path: str | os.PathLike[str], prim_path: str | None = None, time: float | None = None, *,
+    up_axis: str | None = None, meters_per_unit: float | None = None, weld: bool | None = None,
+    max_bytes: int = 1 << 30, max_seconds: float = 60.0,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """Read a triangle mesh: points, float32 (n, 3), and indices, int32 (3 m,), three of each triangle.
 
@@ -81,8 +85,8 @@ def load_mesh(
 
 
 def mesh_from_file(
-    path: Any, prim_path: str | None = None, time: float | None = None, *, device: Any = None,
-    support_winding_number: bool = False, **options: Any,
+    path: str | os.PathLike[str], prim_path: str | None = None, time: float | None = None, *,
+    device: Device | str | None = None, support_winding_number: bool = False, **options: Any,
 ) -> Mesh:  # fmt: skip
     """The `Mesh` of what `load_mesh` reads from a file; further options are those of `load_mesh`."""
     points, indices = load_mesh(path, prim_path, time, **options)

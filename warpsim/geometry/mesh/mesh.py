@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
 
 from ...arguments import checked
-from ...core.language import array, empty, float32, int32, launch, vec3, zeros
+from ...core.language import Kernel, array, empty, float32, int32, launch, vec3, zeros
 from ...core.runtime.arrays import saved_contents
 from ...core.runtime.arrays.fixed import Fixed, PrivateCopy
 from ...core.runtime.arrays.notebook import table
@@ -204,19 +203,19 @@ class Mesh(Fixed, Unique):
         return table("Mesh", facts)
 
 
-def _changed(data: MeshData, **changes: Any) -> MeshData:
+def _changed(data: MeshData, **changes: object) -> MeshData:
     """A copy, because recorded launches hold the struct as it was."""
     return MeshData(**{name: getattr(data, name) for name in MeshData.fields} | changes)
 
 
-def _run(kernel: Any, count: int, *args: Any) -> None:
+def _run(kernel: Kernel, count: int, *args: object) -> None:
     """Launch behind the back of tapes: what is derived from the points for searches has no gradient."""
     if count:
         device = next(a.device for a in args if isinstance(a, array))
         launch(kernel, count, args, device=device, record_tape=False)
 
 
-def _check_points(points: Any, name: str, like: array | None = None) -> None:
+def _check_points(points: array, name: str, like: array | None = None) -> None:
     """Raise unless `points` is an array of vec3, as long as `like`."""
     if not isinstance(points, array) or points.dtype is not vec3 or points.ndim != 1:
         shown = getattr(points, "type", type(points).__name__)
@@ -227,7 +226,7 @@ def _check_points(points: Any, name: str, like: array | None = None) -> None:
         )
 
 
-def _check_groups(groups: Any, indices: array) -> None:
+def _check_groups(groups: array, indices: array) -> None:
     """Raise unless there is a number for every face."""
     fits = isinstance(groups, array) and groups.dtype is int32 and groups.ndim == 1
     if not fits or 3 * groups.size != indices.size or groups.device != indices.device:
@@ -237,7 +236,7 @@ def _check_groups(groups: Any, indices: array) -> None:
         )
 
 
-def _check_indices(indices: Any, points: array) -> None:
+def _check_indices(indices: array, points: array) -> None:
     """Raise unless `indices` holds three numbers of points per face."""
     if not isinstance(indices, array) or indices.dtype is not int32 or indices.ndim != 1:
         shown = getattr(indices, "type", type(indices).__name__)

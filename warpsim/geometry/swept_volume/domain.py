@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,11 @@ from ...errors import ArrayError, LaunchError, MeshError, counted, shown
 from ..bvh.extent import extent_of
 from ..mesh.mesh import Mesh
 from .distance import SweptVolumeSignMode
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from ...core.runtime.devices.device import Device
 
 MARGIN = 2
 """Cells between what meshes pass and the border of the grid."""
@@ -38,7 +43,7 @@ class Domain(NamedTuple):
     upper: np.ndarray
 
 
-def motion(meshes: Any, transforms: Any, device: Any) -> Motion:
+def motion(meshes: Iterable[Mesh], transforms: ArrayLike, device: Device | str | None) -> Motion:
     """Checked meshes and poses on a device. Raises `MeshError`, `ArrayError`; `LaunchError` while capturing."""
     if current_graph() is not None:
         raise LaunchError("what meshes pass is not known while a graph is captured\nhelp: ask for it outside")
@@ -56,7 +61,7 @@ def motion(meshes: Any, transforms: Any, device: Any) -> Motion:
     return Motion(meshes, ids, poses, place)
 
 
-def _poses(transforms: Any, device: Any) -> array:
+def _poses(transforms: Any, device: Device) -> array:
     """Poses (meshes, samples), of quaternions that turn and do not scale."""
     if isinstance(transforms, array) and transforms.dtype is transform and transforms.ndim == 2:
         rows = transforms.numpy()
@@ -109,7 +114,8 @@ def _turned(corners: np.ndarray, poses: np.ndarray) -> np.ndarray:
 
 
 def domain(
-    moved: Motion, voxel_size: Any, resolution: Any, lower: Any, upper: Any, threshold: float = 0.0
+    moved: Motion, voxel_size: float | None, resolution: Iterable[int] | None, lower: Iterable[float] | None,
+    upper: Iterable[float] | None, threshold: float = 0.0,
 ) -> Domain:  # fmt: skip
     """The grid that is asked for. Raises `ArrayError`."""
     if (voxel_size is None) == (resolution is None):
@@ -148,14 +154,14 @@ def _of_voxels(box: tuple[np.ndarray, np.ndarray], size: float, threshold: float
     return Domain((nx, ny, nz), middle - half, middle + half)
 
 
-def _corner(value: Any, name: str) -> np.ndarray:
+def _corner(value: Iterable[float], name: str) -> np.ndarray:
     corner = np.array([float(x) for x in value])
     if corner.shape != (3,) or not np.isfinite(corner).all():
         raise ArrayError(f"{name} is {corner.tolist()}\nexpected: three finite coordinates")
     return corner
 
 
-def checked_mode(sign_mode: Any, meshes: Sequence[Mesh]) -> int:
+def checked_mode(sign_mode: int, meshes: Sequence[Mesh]) -> int:
     """A sign mode that the meshes support. Raises `ArrayError` for what is none, `MeshError`."""
     try:
         mode = SweptVolumeSignMode(sign_mode)

@@ -10,8 +10,8 @@ where its hole is closed, so there all of the grid is.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,11 @@ from ..marching_cubes.sparse import BITS, sparse_marching_cubes
 from ..mesh.mesh import Mesh
 from .distance import SweptVolumeSignMode, swept_volume_sdf
 from .domain import Domain, Motion, bounds, checked_mode, domain, motion
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from ...core.runtime.devices.device import Device
 
 WINDING_NUMBER = SweptVolumeSignMode.WINDING_NUMBER
 _SLOPE = 1.001  # of a distance, and what rounding adds
@@ -49,7 +54,7 @@ def _measure(
 
 
 def swept_volume_bounds(
-    meshes: Sequence[Mesh], transforms: Any, padding: float = 0.0, device: Any = None
+    meshes: Sequence[Mesh], transforms: ArrayLike, padding: float = 0.0, device: Device | str | None = None
 ) -> tuple[Any, Any]:
     """The corners of a box around the boxes of all meshes in all poses, widened by `padding` [length] on each side.
 
@@ -60,9 +65,9 @@ def swept_volume_bounds(
 
 
 def swept_volume_field(
-    meshes: Sequence[Mesh], transforms: Any, voxel_size: float | None = None, *,
-    resolution: tuple[int, int, int] | None = None, lower: Any = None, upper: Any = None,
-    sign_mode: int = WINDING_NUMBER, device: Any = None,
+    meshes: Sequence[Mesh], transforms: ArrayLike, voxel_size: float | None = None, *,
+    resolution: tuple[int, int, int] | None = None, lower: Iterable[float] | None = None,
+    upper: Iterable[float] | None = None, sign_mode: int = WINDING_NUMBER, device: Device | str | None = None,
 ) -> tuple[array, Any, Any]:  # fmt: skip
     """Signed distances to the union of meshes over all poses, `swept_volume_sdf`, at the nodes of a grid.
 
@@ -84,9 +89,10 @@ def swept_volume_field(
 
 
 def swept_volume_mesh(
-    meshes: Sequence[Mesh], transforms: Any, voxel_size: float | None = None, *,
-    resolution: tuple[int, int, int] | None = None, lower: Any = None, upper: Any = None, threshold: float = 0.0,
-    sign_mode: int = WINDING_NUMBER, device: Any = None,
+    meshes: Sequence[Mesh], transforms: ArrayLike, voxel_size: float | None = None, *,
+    resolution: tuple[int, int, int] | None = None, lower: Iterable[float] | None = None,
+    upper: Iterable[float] | None = None, threshold: float = 0.0, sign_mode: int = WINDING_NUMBER,
+    device: Device | str | None = None,
 ) -> tuple[array, array]:  # fmt: skip
     """The surface of what meshes pass, as vertices (vec3) and triangles (int32, three entries each).
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import builtins
 import math
-from typing import Any
 
 import numpy as np
 
@@ -151,6 +150,6 @@ def fill(texels: array, data: array, levels: int) -> None:
         begin += data.size
 
 
-def read(texels: array, data: Any) -> None:
+def read(texels: array, data: array) -> None:
     """The numbers of level 0 as data of its own type, (depth, height, width, channels)."""
     launch(from_texels, dim=data.shape, inputs=[texels], outputs=[data], device=data.device)

@@ -24,5 +24,8 @@ class TextureAddressMode(IntEnum):
     BORDER = 3
 
 
+AddressModes = TextureAddressMode | int | tuple[TextureAddressMode | int | None, ...] | None
+"""Of all axes, or of each in a tuple; None says nothing."""
+
 CLOSEST, LINEAR = map(int, TextureFilterMode)
 WRAP, CLAMP, MIRROR, BORDER = map(int, TextureAddressMode)

@@ -19,7 +19,7 @@ from .modes import LINEAR
 from .texture import Texture1D, Texture2D, Texture3D
 
 
-def checked(dtype: Any) -> bool:
+def checked(dtype: type) -> bool:
     """Raise `TextureError` for a type that no texel is."""
     if canonical(dtype) not in (float32, vec2f, vec4f):
         raise TextureError(f"a texture is sampled as {type_name(canonical(dtype))}\nexpected: float, vec2f or vec4f")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
@@ -14,14 +15,17 @@ from ...core.types.scalars import canonical
 from ...errors import ArgumentTypeError, TextureError, counted, shown
 from .data import AXES, CHANNELS, DTYPES
 from .levels import most_levels
-from .modes import TextureAddressMode, TextureFilterMode
+from .modes import AddressModes, TextureAddressMode, TextureFilterMode
+
+if TYPE_CHECKING:
+    from ...core.runtime.devices.device import Device
 
 Shape = tuple[int, int, int, int]
 _SHAPES = ("(width,) or (width, channels)", "(height, width) or (height, width, channels)",
            "(depth, height, width) or (depth, height, width, channels)")  # fmt: skip
 
 
-def type_of(data: Any) -> Any:
+def type_of(data: array | np.ndarray) -> Any:
     """The type of the elements of an array or a NumPy array, None where there is no such type."""
     if isinstance(data, array):
         return data.dtype
@@ -31,7 +35,7 @@ def type_of(data: Any) -> Any:
         return None
 
 
-def memory_of(data: Any, device: Any) -> array | None:
+def memory_of(data: array | np.ndarray | None, device: Device | str | None) -> array | None:
     """Data of a texture as a contiguous array on its device, None for none. Raises `TextureError` for other types."""
     if data is None:
         return None
@@ -53,14 +57,14 @@ def _wrong_type(name: str) -> TextureError:
 # ----- shapes and types -----------------------------------------------------------------------
 
 
-def _whole(n: Any, name: str) -> int:
+def _whole(n: SupportsIndex, name: str) -> int:
     try:
         return operator.index(n)
     except TypeError:
         raise ArgumentTypeError(f"{name} of a texture is {shown(n)}\nexpected: an integer") from None
 
 
-def checked_shape(memory: array | None, sizes: dict[str, int], channels: int, dtype: Any) -> tuple[Shape, Any]:
+def checked_shape(memory: array | None, sizes: dict[str, int], channels: int, dtype: type | None) -> tuple[Shape, Any]:
     """(depth, height, width, channels) and the type of numbers, of data or of what is said without."""
     said = {name: _whole(n, name) for name, n in (sizes | {"num_channels": channels}).items()}
     asked = None if dtype is None else canonical(dtype)
@@ -101,8 +105,10 @@ def _shape_in(memory: array, dimensions: int) -> Shape:
 
 
 def checked_modes(
-    kind: Any, shape: Shape, dimensions: int, *, filter_mode: Any, mip_filter_mode: Any, address_mode: Any,
-    addresses: tuple[Any, ...], normalized: Any, levels: int, cuda_array: int,
+    kind: type, shape: Shape, dimensions: int, *, filter_mode: TextureFilterMode | int | None,
+    mip_filter_mode: TextureFilterMode | int | None,
+    address_mode: AddressModes,
+    addresses: tuple[Any, ...], normalized: bool, levels: int, cuda_array: int,
 ) -> dict[str, Any]:  # fmt: skip
     """The fields that say how a texture is read."""
     if cuda_array:
@@ -121,7 +127,7 @@ def checked_modes(
     return fields | _address_modes(address_mode, addresses[:dimensions])
 
 
-def _address_modes(common: Any, own: tuple[Any, ...]) -> dict[str, int]:
+def _address_modes(common: AddressModes, own: tuple[Any, ...]) -> dict[str, int]:
     """The mode of each axis: its own, or what is said for all, or for it in a tuple; else CLAMP."""
     clamp = TextureAddressMode.CLAMP
     shared = (*common, *[clamp] * 3) if isinstance(common, tuple) else (clamp if common is None else common,) * 3
@@ -132,7 +138,7 @@ def _address_modes(common: Any, own: tuple[Any, ...]) -> dict[str, int]:
     }
 
 
-def _mode(modes: Any, choice: Any, name: str) -> int:
+def _mode(modes: type[IntEnum], choice: Any, name: str) -> int:
     try:
         return int(modes(choice))
     except ValueError:

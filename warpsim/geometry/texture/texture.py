@@ -6,7 +6,7 @@ copied when it is made.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,8 +16,11 @@ from ...core.types.structs import Layout, Struct, set_field
 from ...errors import TextureError, shown
 from .data import AXES, DTYPES, fields
 from .levels import count_of, fill, read
-from .modes import TextureAddressMode, TextureFilterMode
+from .modes import AddressModes, TextureAddressMode, TextureFilterMode
 from .settings import checked_modes, checked_shape, memory_of, type_of
+
+if TYPE_CHECKING:
+    from ...core.runtime.devices.device import Device
 
 CLAMP = TextureAddressMode.CLAMP
 
@@ -30,10 +33,13 @@ class Texture(Struct):
     none_is_empty = True
     """Where a texture is expected, None stands for the empty one: it has no texels and is zero everywhere."""
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{type(self).__name__}.{name} is set\nhelp: make another texture, or use copy_from")
 
-    def _begin(self, data: Any, sizes: dict[str, int], channels: int, dtype: Any, device: Any, **modes: Any) -> None:
+    def _begin(
+        self, data: array | np.ndarray | None, sizes: dict[str, int], channels: int, dtype: type | None,
+        device: Device | str | None, **modes: Any,
+    ) -> None:  # fmt: skip
         """Set the fields, fill the texels."""
         Struct.__init__(self)
         if data is None and dtype is None and not channels and not any(sizes.values()):
@@ -53,7 +59,7 @@ class Texture(Struct):
 
     # ----- contents -------------------------------------------------------------------------------
 
-    def copy_from(self, src: Any) -> None:
+    def copy_from(self, src: Texture | array | np.ndarray) -> None:
         """Replace the contents; tapes record it where `src` is an array.
 
         src: an array, a NumPy array or a texture with the shape and the dtype of this one. Levels are made anew.
@@ -67,7 +73,7 @@ class Texture(Struct):
         self._check_partner(memory)
         fill(self.texels, memory.reshape(self._shape), self.num_mip_levels)
 
-    def copy_to(self, dst: Any) -> None:
+    def copy_to(self, dst: Texture | array | np.ndarray) -> None:
         """Write the contents of level 0 to an array, a NumPy array or a texture with this shape and dtype.
 
         Integers of 32 bits come back as the float32 numbers next to them, and the lowest of signed integers of 8 and 16
@@ -97,7 +103,7 @@ class Texture(Struct):
         if not self.width:
             raise TextureError("an empty texture has no contents\nexpected: one that was made of data")
 
-    def _check_partner(self, other: Any) -> None:
+    def _check_partner(self, other: array | np.ndarray) -> None:
         self._check_filled()
         dtype = type_of(other)
         shapes = {self.shape, (*self.shape[: self.ndim], self.num_channels)}
@@ -221,11 +227,12 @@ class Texture1D(Texture):
     height = depth = property(lambda self: 1, doc="1: it has a width only.")
 
     def __init__(
-        self, data: Any = None, width: int = 0, num_channels: int = 0, dtype: Any = None,
-        filter_mode: TextureFilterMode | None = None, address_mode: Any = CLAMP,
+        self, data: array | np.ndarray | None = None, width: int = 0, num_channels: int = 0, dtype: type | None = None,
+        filter_mode: TextureFilterMode | None = None,
+        address_mode: AddressModes = CLAMP,
         address_mode_u: TextureAddressMode | None = None, normalized_coords: bool = True, num_mip_levels: int = 1,
-        mip_filter_mode: TextureFilterMode | None = None, device: Any = None, surface_access: bool = False,
-        cuda_array: int = 0,
+        mip_filter_mode: TextureFilterMode | None = None, device: Device | str | None = None,
+        surface_access: bool = False, cuda_array: int = 0,
     ):  # fmt: skip
         self._begin(
             data, {"width": width}, num_channels, dtype, device, filter_mode=filter_mode, address_mode=address_mode,
@@ -245,11 +252,12 @@ class Texture2D(Texture):
     depth = property(lambda self: 1, doc="1: it has a width and a height.")
 
     def __init__(
-        self, data: Any = None, width: int = 0, height: int = 0, num_channels: int = 0, dtype: Any = None,
-        filter_mode: TextureFilterMode | None = None, address_mode: Any = CLAMP,
+        self, data: array | np.ndarray | None = None, width: int = 0, height: int = 0, num_channels: int = 0,
+        dtype: type | None = None, filter_mode: TextureFilterMode | None = None,
+        address_mode: AddressModes = CLAMP,
         address_mode_u: TextureAddressMode | None = None, address_mode_v: TextureAddressMode | None = None,
         normalized_coords: bool = True, num_mip_levels: int = 1, mip_filter_mode: TextureFilterMode | None = None,
-        device: Any = None, surface_access: bool = False, cuda_array: int = 0,
+        device: Device | str | None = None, surface_access: bool = False, cuda_array: int = 0,
     ):  # fmt: skip
         self._begin(
             data, {"width": width, "height": height}, num_channels, dtype, device, filter_mode=filter_mode,
@@ -269,12 +277,13 @@ class Texture3D(Texture):
     depth: int
 
     def __init__(
-        self, data: Any = None, width: int = 0, height: int = 0, depth: int = 0, num_channels: int = 0,
-        dtype: Any = None, filter_mode: TextureFilterMode | None = None, address_mode: Any = CLAMP,
+        self, data: array | np.ndarray | None = None, width: int = 0, height: int = 0, depth: int = 0,
+        num_channels: int = 0, dtype: type | None = None, filter_mode: TextureFilterMode | None = None,
+        address_mode: AddressModes = CLAMP,
         address_mode_u: TextureAddressMode | None = None, address_mode_v: TextureAddressMode | None = None,
         address_mode_w: TextureAddressMode | None = None, normalized_coords: bool = True, num_mip_levels: int = 1,
-        mip_filter_mode: TextureFilterMode | None = None, device: Any = None, surface_access: bool = False,
-        cuda_array: int = 0,
+        mip_filter_mode: TextureFilterMode | None = None, device: Device | str | None = None,
+        surface_access: bool = False, cuda_array: int = 0,
     ):  # fmt: skip
         self._begin(
             data, {"width": width, "height": height, "depth": depth}, num_channels, dtype, device,

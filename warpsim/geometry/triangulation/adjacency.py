@@ -65,7 +65,7 @@ def tri_tri_adjacency(
     return (neighbors, edges) if return_neighbor_edge_indices else neighbors
 
 
-def check_indices(indices: Any) -> None:
+def check_indices(indices: Array) -> None:
     """Raise unless these are triangles."""
     instance(indices, array, "indices")
     if indices.dtype is not int32:

@@ -145,7 +145,7 @@ def delaunay_edge_flip(
     return flips
 
 
-def _check_points(name: str, points: Any, indices: Array) -> None:
+def _check_points(name: str, points: Array, indices: Array) -> None:
     instance(points, array, name)
     if points.dtype not in (vec2f, vec2d) or points.ndim != 1:
         shown = f"{type_name(points.dtype)} of shape {points.shape}"
