@@ -11,7 +11,7 @@ import warpsim as wp
 from warpsim.core.runtime.devices.device import get_device
 from warpsim.errors import BvhError
 from warpsim.geometry.bvh import groups as bvh_groups
-from warpsim.geometry.bvh.constructors import _moved, construct
+from warpsim.geometry.bvh.constructors import _move_to, construct
 from warpsim.geometry.bvh.groups import names_of
 from warpsim.geometry.bvh.nodes import MAX_DEPTH, NO_NODE
 
@@ -79,7 +79,7 @@ def test_hierarchies_on_their_way_to_a_device_are_numbered_by_level(n):
     lower, upper = boxes("clustered", n, 5, broken=0.05)
     groups = np.random.default_rng(n).integers(0, 9, n)
     built, names, roots = construct("sah", *arrays(lower, upper), 1, wp.array(groups, dtype=int, shape=n))
-    moved, numbers = _moved(built, roots.numpy().copy(), get_device("cpu"))
+    moved, numbers = _move_to(built, roots.numpy().copy(), get_device("cpu"))
     check(moved, lower, upper, 1)
     check_groups(moved, names.numpy(), numbers, lower, upper, groups)
     depth = moved.tree.nodes.numpy()["depth"]

@@ -8,7 +8,7 @@ from warpsim.core.emit.program import PRIMAL, Form, FormKind
 from warpsim.core.emit.target import Options
 from warpsim.geometry.nanovdb.read import VolumeData
 from warpsim.geometry.volume.directory import fill_directory
-from warpsim.geometry.volume.sample import sampled
+from warpsim.geometry.volume.sample import value_at
 
 pytestmark = pytest.mark.skipif(bool(tools.missing()), reason=f"without {', '.join(tools.missing())}")
 
@@ -45,7 +45,7 @@ def store(volume: wp.uint64, out: wp.array(dtype=int)):
 @wp.kernel
 def sample_data(data: VolumeData, points: Points, out: Floats):
     n = wp.tid()
-    out[n] = sampled(data, points[n], wp.Volume.LINEAR, float(0.0))
+    out[n] = value_at(data, points[n], wp.Volume.LINEAR, float(0.0))
 
 
 def ptx_of(kernel, form=PRIMAL):

@@ -152,7 +152,7 @@ def _note_top_nodes(queue: array(dtype=int32), node_of: array(dtype=int32)):
     node_of[queue[t]] = t
 
 
-def assembled(
+def assemble(
     boxes: Boxes, table: np.ndarray, links: np.ndarray, kinds: np.ndarray, n: int, leaf_size: int, device: Device
 ) -> tuple[Built, array]:
     """Nodes over the ranges of a binary tree, and below them; and the nodes that are made of the ranges.

@@ -42,7 +42,7 @@ def box_distances_sq(node: BvhNode, point: vec3) -> vec4:
 
 
 @func
-def inverted(d: float32) -> float32:
+def clamped_reciprocal(d: float32) -> float32:
     """1 / d as `box_spans` wants it: where it is too large for a number, the largest there is."""
     return max(-LARGEST, min(1.0 / d, LARGEST))
 
@@ -57,8 +57,8 @@ def _in_plane(inverse: float32) -> float32:
 def box_spans(node: BvhNode, start: vec3, inverse: vec3, limit: float32) -> tuple[vec4, vec4]:
     """Where the ray start + t / inverse, 0 <= t <= limit, enters and leaves the boxes of a node.
 
-    A box is met where the first number is not above the second. inverse: by `inverted`. A ray that is parallel to a
-    plane is inside of it if it lies in it; if it lies outside by less than 1e-8 it may count as inside.
+    A box is met where the first number is not above the second. inverse: by `clamped_reciprocal`. A ray that is
+    parallel to a plane is inside of it if it lies in it; if it lies outside by less than 1e-8 it may count as inside.
     """
     near_x = where(inverse[0] >= 0.0, node.lower_x, node.upper_x)
     near_y = where(inverse[1] >= 0.0, node.lower_y, node.upper_y)

@@ -17,12 +17,12 @@ import numpy as np
 from ...core.language import array, empty, float32, func, int32, kernel, launch, min, tid, vec3, vec4
 from ...core.runtime.devices.capture import current_graph
 from ...errors import LaunchError
-from .assemble import assembled
+from .assemble import assemble
 from .boxes import is_finite
-from .groups import grafted, grouped, halved_list, most_levels
+from .groups import graft, halved_list, most_levels, sort_by_group
 from .nodes import NO_NODE
 from .refit import Built
-from .split import Boxes, Range, joined, no_boxes
+from .split import Boxes, Range, extend_range, no_boxes
 from .top import MAX_LEVELS, split_top
 
 _BLOCK = 4096  # boxes that are gathered by one thread
@@ -40,10 +40,10 @@ def check_not_captured(what: str) -> None:
 
 def build(lowers: array, uppers: array, leaf_size: int = 1) -> Built:
     """The hierarchy over boxes (n vec3 each), with up to `leaf_size` <= MAX_LEAF boxes to a leaf."""
-    boxes, whole = gathered(lowers, uppers)
+    boxes, whole = gather_boxes(lowers, uppers)
     n, device = int(whole["end"][0]), lowers.device
     ranges, children = split_top(boxes, whole, _subtree_size(n), MAX_LEVELS, device)
-    built, _ = assembled(boxes, ranges, children, np.zeros(ranges.size, np.int32), n, leaf_size, device)
+    built, _ = assemble(boxes, ranges, children, np.zeros(ranges.size, np.int32), n, leaf_size, device)
     return built
 
 
@@ -53,17 +53,17 @@ def build_grouped(lowers: array, uppers: array, groups: array) -> tuple[Built, n
     The nodes above those of groups halve the list of groups, so that no path becomes too long. A group whose boxes are
     all left out has a node number beyond all nodes.
     """
-    boxes, whole = gathered(lowers, uppers)
+    boxes, whole = gather_boxes(lowers, uppers)
     n, device = int(whole["end"][0]), lowers.device
-    names, present, level = grouped(boxes, n, groups)
+    names, present, level = sort_by_group(boxes, n, groups)
     if present.size == 0:
         level = whole
     above, links, counts, places = halved_list(level)
     ranges, links_below = split_top(boxes, level, _subtree_size(n), most_levels(level.size), device)
-    ranges, children = grafted(above, links, places, ranges, links_below)
+    ranges, children = graft(above, links, places, ranges, links_below)
     kinds = np.zeros(ranges.size, np.int32)
     kinds[: above.size] = counts
-    built, node_of = assembled(boxes, ranges, children, kinds, n, 1, device)
+    built, node_of = assemble(boxes, ranges, children, kinds, n, 1, device)
     roots = np.full(names.size, NO_NODE, np.int32)
     roots[present] = node_of.numpy()[places[: present.size]]
     return built, names, roots
@@ -92,7 +92,7 @@ def _survey(lowers: array(dtype=vec3), uppers: array(dtype=vec3), blocks: array(
         if _is_finite(lowers[i], uppers[i]):
             lower = vec4(lowers[i][0], lowers[i][1], lowers[i][2], 0.0)
             upper = vec4(-uppers[i][0], -uppers[i][1], -uppers[i][2], 0.0)
-            r = joined(r, lower, upper, lower - upper, upper - lower)
+            r = extend_range(r, lower, upper, lower - upper, upper - lower)
             r.end += 1
         i += 1
     blocks[t] = r
@@ -107,7 +107,7 @@ def _total(blocks: array(dtype=Range), whole: array(dtype=Range)):
     while b < blocks.shape[0]:
         part = blocks[b]
         blocks[b].begin = r.end
-        r = joined(r, part.lower, part.upper, part.centre_lower, part.centre_upper)
+        r = extend_range(r, part.lower, part.upper, part.centre_lower, part.centre_upper)
         r.end += part.end
         b += 1
     whole[0] = r
@@ -129,7 +129,7 @@ def _gather(lowers: array(dtype=vec3), uppers: array(dtype=vec3), blocks: array(
         i += 1
 
 
-def gathered(lowers: array, uppers: array) -> tuple[Boxes, np.ndarray]:
+def gather_boxes(lowers: array, uppers: array) -> tuple[Boxes, np.ndarray]:
     """The finite boxes in a buffer with room for twice as many, and their `Range`."""
     n, device = lowers.size, lowers.device
     count = -(-n // _BLOCK)

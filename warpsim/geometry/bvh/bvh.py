@@ -57,7 +57,7 @@ class Bvh(Fixed, Unique):
         self.lowers, self.uppers, self.groups = lowers, uppers, groups
         self.device = lowers.device
         self._lock = threading.Lock()
-        self._handle = Handle(self._made(), device=self.device)
+        self._handle = Handle(self._build(), device=self.device)
 
     @property
     def id(self) -> int:
@@ -86,13 +86,13 @@ class Bvh(Fixed, Unique):
         self.check_replaced("Bvh")
         with self._lock:
             self._handle.note_replaced("Bvh.rebuild()", "bvh.refit(), or make a new Bvh in the step")
-            self._handle.update(self._made())
+            self._handle.update(self._build())
 
     def own_arrays(self) -> list[array]:
         """The arrays that a refit fills, for loops with checkpoints."""
         return [self._handle.data.tree.nodes]
 
-    def _made(self) -> BvhData:
+    def _build(self) -> BvhData:
         self._built, names, roots = construct(self._constructor, self.lowers, self.uppers, 1, self.groups)
         self._slots = leaf_slots(self._built.tree)
         return BvhData(tree=self._built.tree, groups=names, roots=roots)

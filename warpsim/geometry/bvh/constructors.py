@@ -46,11 +46,11 @@ def construct(
         else:
             built, names, roots = build_grouped(*near)
         if far:
-            built, roots = _moved(built, roots, device)
+            built, roots = _move_to(built, roots, device)
         return built, *(array(x, dtype=int32, device=device) for x in (names, roots))
 
 
-def _moved(built: Built, roots: np.ndarray, device: Device) -> tuple[Built, np.ndarray]:
+def _move_to(built: Built, roots: np.ndarray, device: Device) -> tuple[Built, np.ndarray]:
     """A hierarchy of the CPU on a device, its nodes numbered by level for the many threads there."""
     nodes = built.tree.nodes.numpy()
     order = np.argsort(nodes["depth"], kind="stable")

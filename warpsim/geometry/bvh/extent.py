@@ -41,7 +41,7 @@ def nothing() -> Extent:
 
 
 @func
-def joined(a: Extent, b: Extent) -> Extent:
+def union_of(a: Extent, b: Extent) -> Extent:
     """The extent of the boxes of both."""
     a.lower, a.upper = lesser(a.lower, b.lower), greater(a.upper, b.upper)
     a.middle_lower = lesser(a.middle_lower, b.middle_lower)
@@ -60,7 +60,7 @@ def _survey(lowers: array(dtype=vec3), uppers: array(dtype=vec3), parts: array(d
         lower, upper = lowers[i], uppers[i]
         if is_finite(lower) and is_finite(upper):
             m = middle(lower, upper)
-            e = joined(e, Extent(lower=lower, upper=upper, middle_lower=m, middle_upper=m, count=1))
+            e = union_of(e, Extent(lower=lower, upper=upper, middle_lower=m, middle_upper=m, count=1))
         i += parts.shape[0]
     parts[t] = e
 
@@ -71,7 +71,7 @@ def _join(parts: array(dtype=Extent), fewer: array(dtype=Extent)):
     e = nothing()
     i = t
     while i < parts.shape[0]:
-        e = joined(e, parts[i])
+        e = union_of(e, parts[i])
         i += fewer.shape[0]
     fewer[t] = e
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...core.language import array, clone, empty, int32, kernel, launch, radix_sort_pairs, runlength_encode, tid
 from ...errors import BvhError, counted
-from .split import Boxes, Range, measured
+from .split import Boxes, Range, range_of
 from .top import MAX_LEVELS
 
 MAX_GROUPS = 1 << 20
@@ -29,7 +29,7 @@ def _reorder(boxes: Boxes, order: array(dtype=int32), half: int32):
 @kernel
 def _measure(boxes: Boxes, begins: array(dtype=int32), ends: array(dtype=int32), ranges: array(dtype=Range)):
     t = tid()
-    ranges[t] = measured(boxes, begins[t], ends[t])
+    ranges[t] = range_of(boxes, begins[t], ends[t])
 
 
 def names_of(groups: array) -> array:
@@ -39,16 +39,16 @@ def names_of(groups: array) -> array:
     names[:n].assign(groups)
     radix_sort_pairs(names, unused, n)
     runs = empty(n, int32, device)
-    return clone(runs[: _checked(runlength_encode(names, runs, lengths, value_count=n))])
+    return clone(runs[: _check_group_count(runlength_encode(names, runs, lengths, value_count=n))])
 
 
-def _checked(count: int) -> int:
+def _check_group_count(count: int) -> int:
     if count > MAX_GROUPS:
         raise BvhError(f"Bvh: {counted(count, 'different group')}\nexpected: at most {MAX_GROUPS}")
     return count
 
 
-def grouped(boxes: Boxes, n: int, groups: array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def sort_by_group(boxes: Boxes, n: int, groups: array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Sort `n` boxes by group into the second half of the buffer.
 
     Returns all groups, ascending; the positions in that list of groups that have boxes; and the ranges of these.
@@ -57,7 +57,7 @@ def grouped(boxes: Boxes, n: int, groups: array) -> tuple[np.ndarray, np.ndarray
     device, half = boxes.items.device, boxes.items.size // 2
     of = groups.numpy()
     names = np.unique(of)
-    _checked(names.size)
+    _check_group_count(names.size)
     held = of[boxes.items.numpy()[:n]]
     order = np.argsort(held, kind="stable").astype(np.int32)
     launch(_reorder, n, [boxes, array(order, dtype=int32, device=device), half], device=device)
@@ -108,7 +108,7 @@ def _unions(ranges: np.ndarray, begin: np.ndarray, end: np.ndarray) -> np.ndarra
     return unions
 
 
-def grafted(table: np.ndarray, links: np.ndarray, places: np.ndarray, below: np.ndarray, links_below: np.ndarray):
+def graft(table: np.ndarray, links: np.ndarray, places: np.ndarray, below: np.ndarray, links_below: np.ndarray):
     """The tree with further trees below its leaves, whose roots come first in `below`: all ranges, all links."""
     shift = table.size - places.size
     links_below = np.where(links_below >= 0, links_below + shift, links_below).astype(np.int32)

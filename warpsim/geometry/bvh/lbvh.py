@@ -26,7 +26,7 @@ from ...core.language import (
 from ...core.lib.sampling import lower_bound
 from ...core.runtime.arrays import saved_contents
 from .extent import Extent
-from .morton import ordered
+from .morton import morton_order
 from .nodes import EMPTY, NO_NODE, BvhNode, BvhTree, leaf_code
 from .radix_tree import Branch, radix_tree
 from .refit import Built, by_level, fill_nodes, put_box
@@ -246,13 +246,13 @@ def build_sorted(
     none = empty(0, int32, device)
     groups, names = (none, none) if groups is None or names is None else (groups, names)
     with saved_contents.Paused():  # there is nothing in it that a tape could need
-        order = ordered(lowers, uppers, groups, names)
+        order = morton_order(lowers, uppers, groups, names)
         tree = radix_tree(order)
         plan = TreePlan(
             branches=tree.branches, parents=tree.parents, keys=order.keys, extent=order.extent, group_shift=order.bits,
             leaf_size=leaf_size,
         )  # fmt: skip
-        levels, members, (count, *ends) = _leveled(plan, names.size > 0)
+        levels, members, (count, *ends) = _sort_by_level(plan, names.size > 0)
         total = ends[-1]
         numbers, counted = empty(members.size, int32, device), empty(total + 1, int32, device)
         nodes = empty(total, BvhNode, device)
@@ -266,7 +266,7 @@ def build_sorted(
         return Built(BvhTree(nodes=nodes, items=clone(order.items[:count])), stages), roots
 
 
-def _leveled(plan: TreePlan, grouped: bool) -> tuple[array, array, list[int]]:
+def _sort_by_level(plan: TreePlan, grouped: bool) -> tuple[array, array, list[int]]:
     """Nodes of the binary tree by the level of the node that is made of them, those of which none is made last.
 
     Returns levels and members, which have room for twice as many; and the number of boxes, and where each level ends.

@@ -109,7 +109,7 @@ def _encode(
     items[i] = i
 
 
-def ordered(lowers: array, uppers: array, groups: array, names: array) -> Order:
+def morton_order(lowers: array, uppers: array, groups: array, names: array) -> Order:
     """Boxes (n vec3 each) along the curve, of each group for itself; `groups` and `names` are empty without groups.
 
     names: all groups, ascending.

@@ -34,7 +34,7 @@ from ...core.language import (
 )  # fmt: skip
 from ...core.lib.bits import lowest_bit, unit_for
 from ...core.lib.sampling import lower_bound
-from .boxes import LARGEST, box_spans, gaps, inverted, is_finite
+from .boxes import LARGEST, box_spans, clamped_reciprocal, gaps, is_finite
 from .nodes import EMPTY, BvhData, BvhNode, BvhTree, leaf_first
 
 _INFINITE = math.inf
@@ -78,7 +78,7 @@ class BvhQueryRay:
     tree: BvhTree
     walk: BvhWalk
     start: vec3
-    inverse: vec3  # 1 / direction, by `inverted`
+    inverse: vec3  # 1 / direction, by `clamped_reciprocal`
     still: vec3i  # 1 for components of the direction that count as 0
 
 
@@ -98,7 +98,7 @@ class BvhQueryCapsule:
 
 
 @func
-def met(query: BvhQueryAabb, node: BvhNode, limit: float32) -> int32:
+def hit_mask(query: BvhQueryAabb, node: BvhNode, limit: float32) -> int32:
     """A bit for each slot of the node whose box the query may meet; slots that are empty may be among them."""
     x = greater(node.lower_x - vec4(query.high[0]), vec4(query.low[0]) - node.upper_x)
     y = greater(node.lower_y - vec4(query.high[1]), vec4(query.low[1]) - node.upper_y)
@@ -106,22 +106,22 @@ def met(query: BvhQueryAabb, node: BvhNode, limit: float32) -> int32:
     return mask_at_most(greater(greater(x, y), z), 0.0)
 
 
-@func(overload_of=met)
-def met(query: BvhQuerySphere, node: BvhNode, limit: float32) -> int32:
+@func(overload_of=hit_mask)
+def hit_mask(query: BvhQuerySphere, node: BvhNode, limit: float32) -> int32:
     x = gaps(node.lower_x, query.center[0], node.upper_x) * query.unit
     y = gaps(node.lower_y, query.center[1], node.upper_y) * query.unit
     z = gaps(node.lower_z, query.center[2], node.upper_z) * query.unit
     return mask_at_most(cw_mul(x, x) + cw_mul(y, y) + cw_mul(z, z), query.limit)
 
 
-@func(overload_of=met)
-def met(query: BvhQueryRay, node: BvhNode, limit: float32) -> int32:
+@func(overload_of=hit_mask)
+def hit_mask(query: BvhQueryRay, node: BvhNode, limit: float32) -> int32:
     enter, leave = box_spans(node, query.start, query.inverse, limit)
     return mask_at_most(enter - leave, 0.0)
 
 
-@func(overload_of=met)
-def met(query: BvhQueryCapsule, node: BvhNode, limit: float32) -> int32:
+@func(overload_of=hit_mask)
+def hit_mask(query: BvhQueryCapsule, node: BvhNode, limit: float32) -> int32:
     radius = vec4(query.radius)
     wide = BvhNode()
     wide.lower_x, wide.upper_x = node.lower_x - radius, node.upper_x + radius
@@ -136,7 +136,7 @@ def met(query: BvhQueryCapsule, node: BvhNode, limit: float32) -> int32:
 
 @func
 def counts(query: BvhQueryAabb, slot: int32, limit: float32) -> bool:
-    """Whether a box that `met` has let pass, in a slot of the present node, is one that the query looks for."""
+    """Whether a box that `hit_mask` has let pass, in a slot of the present node, is one that the query looks for."""
     return True
 
 
@@ -154,7 +154,7 @@ def counts(query: BvhQueryRay, slot: int32, limit: float32) -> bool:
         if query.still[k] != 0 and (query.start[k] < lower[k] or query.start[k] > upper[k]):
             return False
     # The limit may have come down since the node was tested.
-    return limit == _INFINITE or (met(query, node, limit) >> slot) & 1 == 1
+    return limit == _INFINITE or (hit_mask(query, node, limit) >> slot) & 1 == 1
 
 
 @func(overload_of=counts)
@@ -172,7 +172,7 @@ def counts(query: BvhQueryCapsule, slot: int32, limit: float32) -> bool:
 
 
 @func
-def bounded(x: vec3) -> vec3:
+def clamp_to_finite(x: vec3) -> vec3:
     """Infinities as the largest numbers."""
     return max(vec3(-LARGEST), min(x, vec3(LARGEST)))
 
@@ -227,7 +227,7 @@ def start_query(query: Any, id: uint64, root: int32, is_valid: bool) -> Any:
     if is_valid and at < len(data.tree.nodes):
         query.tree = data.tree
         query.walk.at = at
-        query.walk.bits = met(query, data.tree.nodes[at], _INFINITE)
+        query.walk.bits = hit_mask(query, data.tree.nodes[at], _INFINITE)
     return query
 
 
@@ -250,7 +250,7 @@ def next_primitive(query: Any, index: int32, limit: float32) -> tuple[Any, int32
                 walk.far = walk.far << uint64(4) | walk.near >> uint64(60)
                 walk.near = walk.near << uint64(4) | uint64(walk.bits)
                 walk.at = child
-                walk.bits = met(query, query.tree.nodes[child], limit)
+                walk.bits = hit_mask(query, query.tree.nodes[child], limit)
             elif child != EMPTY:
                 query.walk = walk
                 if counts(query, slot, limit):
@@ -268,7 +268,7 @@ def bvh_query_aabb(id: uint64, low: vec3, high: vec3, root: int32 = -1) -> BvhQu
     """A query of all boxes that meet the box from `low` to `high`. root: see `bvh_get_group_root`."""
     query = BvhQueryAabb()
     # Boxes are finite: so far is far enough, and differences are numbers.
-    query.low, query.high = bounded(stop_gradient(low)), bounded(stop_gradient(high))
+    query.low, query.high = clamp_to_finite(stop_gradient(low)), clamp_to_finite(stop_gradient(high))
     return start_query(query, id, root, low == low and high == high)
 
 
@@ -289,7 +289,7 @@ def bvh_query_ray(id: uint64, start: vec3, dir: vec3, root: int32 = -1) -> BvhQu
     query = BvhQueryRay()
     query.start = stop_gradient(start)
     d = stop_gradient(dir)
-    query.inverse = vec3(inverted(d[0]), inverted(d[1]), inverted(d[2]))
+    query.inverse = vec3(clamped_reciprocal(d[0]), clamped_reciprocal(d[1]), clamped_reciprocal(d[2]))
     for k in range(3):
         query.still[k] = where(abs(query.inverse[k]) == LARGEST, 1, 0)
     return start_query(query, id, root, is_finite(start) and is_finite(dir))
@@ -304,7 +304,7 @@ def bvh_query_capsule(id: uint64, start: vec3, dir: vec3, radius: float32, root:
     query = BvhQueryCapsule()
     query.start, query.direction = stop_gradient(start), stop_gradient(dir)
     d = query.direction
-    query.inverse = vec3(inverted(d[0]), inverted(d[1]), inverted(d[2]))
+    query.inverse = vec3(clamped_reciprocal(d[0]), clamped_reciprocal(d[1]), clamped_reciprocal(d[2]))
     query.radius = max(stop_gradient(radius), 0.0)
     return start_query(query, id, root, is_finite(start) and is_finite(dir) and isfinite(radius))
 

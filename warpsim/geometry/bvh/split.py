@@ -51,7 +51,7 @@ def no_boxes() -> Range:
 
 
 @func
-def joined(r: Range, lower: vec4, upper: vec4, centre_lower: vec4, centre_upper: vec4) -> Range:
+def extend_range(r: Range, lower: vec4, upper: vec4, centre_lower: vec4, centre_upper: vec4) -> Range:
     """A range whose unions include these."""
     r.lower, r.upper = lesser(r.lower, lower), lesser(r.upper, upper)
     r.centre_lower, r.centre_upper = lesser(r.centre_lower, centre_lower), lesser(r.centre_upper, centre_upper)
@@ -95,9 +95,9 @@ def split(boxes: Boxes, r: Range, balanced: bool) -> tuple[Range, Range]:
     if not balanced and scale > 0.0 and scale < INFINITY:
         plane, left, right = best_plane(boxes, r, axis, start, scale, slices)
     if plane > 0:
-        left, right = parted(boxes, r, plane, left, right)
+        left, right = partition(boxes, r, plane, left, right)
     else:
-        left, right = halved(boxes, r)
+        left, right = halve(boxes, r)
     return left, right
 
 
@@ -157,7 +157,7 @@ def best_of(
 
 
 @func
-def parted(boxes: Boxes, r: Range, plane: int32, left: Range, right: Range) -> tuple[Range, Range]:
+def partition(boxes: Boxes, r: Range, plane: int32, left: Range, right: Range) -> tuple[Range, Range]:
     """Move boxes of slices below `plane` to the front; completes both sides.
 
     Without a branch that a processor would have to guess: every box changes places with the first of those that
@@ -184,18 +184,18 @@ def parted(boxes: Boxes, r: Range, plane: int32, left: Range, right: Range) -> t
 
 
 @func
-def halved(boxes: Boxes, r: Range) -> tuple[Range, Range]:
+def halve(boxes: Boxes, r: Range) -> tuple[Range, Range]:
     """Both halves of a range as it is ordered."""
     middle = r.begin + (r.end - r.begin + 1) // 2
-    return measured(boxes, r.begin, middle), measured(boxes, middle, r.end)
+    return range_of(boxes, r.begin, middle), range_of(boxes, middle, r.end)
 
 
 @func
-def measured(boxes: Boxes, begin: int32, end: int32) -> Range:
+def range_of(boxes: Boxes, begin: int32, end: int32) -> Range:
     """A range with its unions."""
     r = no_boxes()
     r.begin, r.end = begin, end
     for i in range(begin, end):
         lower, upper = boxes.corners[i, 0], boxes.corners[i, 1]
-        r = joined(r, lower, upper, lower - upper, upper - lower)
+        r = extend_range(r, lower, upper, lower - upper, upper - lower)
     return r

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from ...core.language import array_type, func, int32, struct, vec4i, where, zeros
 from .nodes import EMPTY, MAX_DEPTH, STACK_SIZE, BvhNode, leaf_code
-from .split import NOTHING, Boxes, Range, half_area, measured, split
+from .split import NOTHING, Boxes, Range, half_area, range_of, split
 
 
 @struct
@@ -125,7 +125,7 @@ def split_in_four(boxes: Boxes, parts: array_type(Range, 1), task: Waiting, leaf
     total = task.range.end - task.range.begin
     if leaf_size == 1 and total <= 4:
         for k in range(total):  # however they are split, each ends up by itself
-            parts[k] = measured(boxes, task.range.begin + k, task.range.begin + k + 1)
+            parts[k] = range_of(boxes, task.range.begin + k, task.range.begin + k + 1)
         return total
     balanced = must_balance(total, task.depth)
     count = where(total > 0, 1, 0)

@@ -16,7 +16,7 @@ import numpy as np
 from ...core.language import (
     array, array2d, empty, float32, func, int32, kernel, launch, lesser, max, min, struct, tid, vec4, where, zeros,
 )  # fmt: skip
-from .split import BINS, INFINITY, NOTHING, PLACE, Boxes, Range, best_of, joined, longest_axis, no_boxes, place_of
+from .split import BINS, INFINITY, NOTHING, PLACE, Boxes, Range, best_of, extend_range, longest_axis, no_boxes, place_of
 
 if TYPE_CHECKING:
     from ...core.runtime.devices.device import Device
@@ -159,7 +159,7 @@ def _move(boxes: Boxes, plans: array(dtype=SplitPlan), blocks: array(dtype=Block
     plan = plans[block.owner]
     left, right = no_boxes(), no_boxes()
     to_left, to_right = block.left, block.right
-    away = zeros(shape=2, dtype=vec4)  # without branches, as in `parted`
+    away = zeros(shape=2, dtype=vec4)  # without branches, as in `partition`
     away[0] = NOTHING
     i = block.begin
     while i < block.end:
@@ -170,8 +170,8 @@ def _move(boxes: Boxes, plans: array(dtype=SplitPlan), blocks: array(dtype=Block
         to_right += 1 - side
         centre_lower, centre_upper = lower - upper, upper - lower
         here, there = away[side], away[1 - side]
-        left = joined(left, lower + here, upper + here, centre_lower + here, centre_upper + here)
-        right = joined(right, lower + there, upper + there, centre_lower + there, centre_upper + there)
+        left = extend_range(left, lower + here, upper + here, centre_lower + here, centre_upper + here)
+        right = extend_range(right, lower + there, upper + there, centre_lower + there, centre_upper + there)
         boxes.corners[to, 0], boxes.corners[to, 1] = lower, upper
         boxes.items[to] = boxes.items[i]
         i += 1
@@ -186,7 +186,7 @@ def _join(plans: array(dtype=SplitPlan), parts: array2d(dtype=Range), sides: arr
     b = plans[k].first_block
     while b < plans[k].first_block + plans[k].blocks:
         part = parts[b, side]
-        whole = joined(whole, part.lower, part.upper, part.centre_lower, part.centre_upper)
+        whole = extend_range(whole, part.lower, part.upper, part.centre_lower, part.centre_upper)
         b += 1
     whole.begin, whole.end = sides[k, side].begin, sides[k, side].end
     sides[k, side] = whole

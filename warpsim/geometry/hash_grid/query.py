@@ -23,7 +23,7 @@ from ...core.language import (
 from ...core.types.scalars import canonical
 from ...errors import ArgumentTypeError
 from .data import LANES, HashGridData, cell_number, remainder
-from .walk import Walk, arc, at_first_row, covered, meets_any, next_point
+from .walk import Walk, arc, at_first_row, cell_span, meets_any, next_point
 
 
 @struct
@@ -75,7 +75,7 @@ def start_query(q: Any, grid: Any, point: Any, max_dist: Any, group: int32, one_
     reach = float64(max_dist)
     for axis in range(3):
         x = float64(point[axis])
-        low, count = covered(plan, axis, x - reach, x + reach)
+        low, count = cell_span(plan, axis, x - reach, x + reach)
         first, span = arc(plan, axis, low, count)
         q.walk.first[axis] = first
         q.walk.span[axis] = span

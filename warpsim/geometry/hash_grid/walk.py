@@ -88,7 +88,7 @@ def within(plan: HashGridPlan, axis: int, low: float64, high: float64):
 
 
 @func
-def covered(plan: HashGridPlan, axis: int, low: float64, high: float64):
+def cell_span(plan: HashGridPlan, axis: int, low: float64, high: float64):
     """The cells of the user's width from that of `low` to that of `high`: the first cell of the table, and how many."""
     finer = float64(plan.finer if axis == 0 else 1)
     a = floor(cell_number(low * plan.scale[axis]) / finer) * finer

@@ -87,18 +87,18 @@ def near_cells(
         while True:
             points, marks = empty(len(boxes), vec3, device), empty(len(boxes), int32, device)
             launch(_place_middles, len(boxes), [boxes, width, grid, origin, spacing], [points], **options)
-            values, asked = evaluated(field, points), asked + len(boxes)
+            values, asked = evaluate_field(field, points), asked + len(boxes)
             launch(_mark_near, len(boxes), [boxes, width, grid, spacing, values, threshold, slope], [marks], **options)
-            boxes = _taken(boxes, marks)
+            boxes = _compact(boxes, marks)
             if width == 1 or not len(boxes):
                 return boxes, asked
             width //= 2
             children, marks = empty(8 * len(boxes), vec3i, device), empty(8 * len(boxes), int32, device)
             launch(_split, (len(boxes), 8), [boxes, width, grid], [children, marks], **options)
-            boxes = _taken(children, marks)
+            boxes = _compact(children, marks)
 
 
-def _taken(boxes: array, marks: array) -> array:
+def _compact(boxes: array, marks: array) -> array:
     """The boxes that are marked, in their order."""
     ends = empty(marks.shape, int32, marks.device)
     array_scan(marks, ends)
@@ -107,7 +107,7 @@ def _taken(boxes: array, marks: array) -> array:
     return taken
 
 
-def evaluated(field: Field, points: array) -> array:
+def evaluate_field(field: Field, points: array) -> array:
     """The values of a field at points. Raises `ArrayError` for what is not one float32 for each of them."""
     values = field(points)
     if not isinstance(values, array) or values.dtype is not float32 or values.shape != points.shape:

@@ -24,7 +24,7 @@ from ...core.types.arrays import type_name
 from ...errors import ArgumentTypeError, ArrayError, LaunchError
 from .iso_surface import check_shape
 from .marching_cubes import _placement, _table_on
-from .octree import Field, check_field, evaluated, near_cells
+from .octree import Field, check_field, evaluate_field, near_cells
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -255,7 +255,7 @@ def sparse_marching_cubes(
             first, numbers = _distinct(names, order, count)
             points, corners = empty(len(first), vec3, place), len(first)
             launch(_place_corners, corners, [cells, first, origin, spacing], [points], device=place)
-        values = evaluated(field, points)
+        values = evaluate_field(field, points)
         corner_values.requires_grad = values.requires_grad
         launch(_gather, corner_values.shape, [values, numbers], [corner_values], device=place)
     verts, indices = _surface(cells, corner_values, low, origin, spacing, threshold)

@@ -76,7 +76,7 @@ def corners_of(data: MeshData, face: int32) -> tuple[vec3, vec3, vec3]:
 
 
 @func
-def known(a: vec3, b: vec3, c: vec3) -> bool:
+def is_finite_triangle(a: vec3, b: vec3, c: vec3) -> bool:
     """Whether a triangle is one that queries can find: all coordinates are finite."""
     return is_finite(a) and is_finite(b) and is_finite(c)
 

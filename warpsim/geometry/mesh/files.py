@@ -80,7 +80,7 @@ def load_mesh(
             check_accessors(name, max_bytes)
         points, triangles = _read_with_trimesh(name, meters_per_unit)
     if weld or (weld is None and kind in OTHER_FORMATS):
-        points, triangles = _welded(points, triangles)
+        points, triangles = _weld(points, triangles)
     return points, np.ascontiguousarray(triangles.reshape(-1))
 
 
@@ -141,7 +141,7 @@ def _check(points: np.ndarray, triangles: np.ndarray, name: str) -> None:
         )
 
 
-def _welded(points: np.ndarray, triangles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _weld(points: np.ndarray, triangles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Points at one place become one, in the order in which places come first."""
     places = points + np.float32(0.0)  # -0.0 is at the place of 0.0
     _, first, place_of = np.unique(places, axis=0, return_index=True, return_inverse=True)

@@ -16,7 +16,7 @@ from ..bvh.constructors import CONSTRUCTORS, construct
 from ..bvh.nodes import MAX_LEAF
 from ..bvh.refit import fill_nodes
 from .data import MeshData, TrianglePack, WindingMoments
-from .pack import average_edges, bound_faces, gather_vertices, out_of_range, pack_triangles, widened
+from .pack import average_edges, bound_faces, gather_vertices, out_of_range, pack_triangles, widen_leaves
 from .winding import leaf_moments, node_moments
 
 
@@ -63,7 +63,7 @@ class Mesh(Fixed, Unique):
         self.support_winding_number = support_winding_number
         self._points, self._indices, self._velocities = points, indices, velocities
         self._leaf_size, self._constructor = bvh_leaf_size or MAX_LEAF, bvh_constructor
-        self._handle = Handle(self._built(), device=self.device)
+        self._handle = Handle(self._build(), device=self.device)
 
     @property
     def id(self) -> int:
@@ -102,7 +102,7 @@ class Mesh(Fixed, Unique):
         if velocities is not None:
             _check_points(velocities, "velocities", like=self._points)
         new = self._velocities_or_none(velocities)
-        self._handle.update(_changed(self._handle.data, velocities=new))
+        self._handle.update(_copy_with(self._handle.data, velocities=new))
         self._velocities = velocities
 
     @property
@@ -129,7 +129,7 @@ class Mesh(Fixed, Unique):
         _ = self._handle.data  # nothing is built for a closed mesh
         _check_range(self._indices, self._points.size)
         self._handle.note_replaced("Mesh.rebuild()", "mesh.refit(), or make a new Mesh in the step")
-        self._handle.update(self._built())
+        self._handle.update(self._build())
 
     def own_arrays(self) -> list[array]:
         """The arrays that a refit fills, for loops with checkpoints."""
@@ -143,12 +143,12 @@ class Mesh(Fixed, Unique):
     def _refit(self, points: array) -> None:
         """Follow `points`."""
         self._check_same_faces()
-        data = _changed(self._handle.data, points=points)
+        data = _copy_with(self._handle.data, points=points)
         self._handle.note_filled(self.own_arrays())
         self._fill(data)
         self._handle.update(data)
 
-    def _built(self) -> MeshData:
+    def _build(self) -> MeshData:
         """The structure for the present points, from nothing."""
         n, device = self.face_count, self.device
         self._faces = PrivateCopy(self._indices)
@@ -157,7 +157,7 @@ class Mesh(Fixed, Unique):
         _run(bound_faces, n, self._points, indices, lowers, uppers)
         built, groups, roots = construct(self._constructor, lowers, uppers, self._leaf_size, self.groups)
         with saved_contents.Paused():  # nothing in it that a tape could need
-            tree, self._owners = widened(built.tree)
+            tree, self._owners = widen_leaves(built.tree)
         self._stages = built.stages
         self._vertices = empty(3 * tree.items.size, int32, device)
         _run(gather_vertices, tree.items.size, indices, tree.items, self._vertices)
@@ -203,7 +203,7 @@ class Mesh(Fixed, Unique):
         return table("Mesh", facts)
 
 
-def _changed(data: MeshData, **changes: object) -> MeshData:
+def _copy_with(data: MeshData, **changes: object) -> MeshData:
     """A copy, because recorded launches hold the struct as it was."""
     return MeshData(**{name: getattr(data, name) for name in MeshData.fields} | changes)
 

@@ -15,7 +15,7 @@ from ...core.language import (
 from ..bvh.boxes import LARGEST
 from ..bvh.nodes import BvhNode, BvhTree, leaf_code, leaf_count, leaf_first
 from ..bvh.refit import put_box
-from .data import LANES, TrianglePack, known
+from .data import LANES, TrianglePack, is_finite_triangle
 
 
 @kernel
@@ -25,7 +25,7 @@ def bound_faces(
     """The boxes of faces."""
     face = tid()
     a, b, c = points[indices[3 * face]], points[indices[3 * face + 1]], points[indices[3 * face + 2]]
-    if known(a, b, c):
+    if is_finite_triangle(a, b, c):
         lowers[face] = min(a, min(b, c))
         uppers[face] = max(a, max(b, c))
     else:
@@ -87,7 +87,7 @@ def _widen(
     wide[n] = node
 
 
-def widened(tree: BvhTree) -> tuple[BvhTree, array]:
+def widen_leaves(tree: BvhTree) -> tuple[BvhTree, array]:
     """The same tree with eight positions for every leaf, and for each leaf 4 * its node + its slot there."""
     device = tree.nodes.device
     size = max(tree.items.size, 1)
@@ -130,7 +130,7 @@ def pack_triangles(
     for k in range(LANES):
         i = 3 * (LANES * leaf + k)
         a, b, c = points[vertices[i]], points[vertices[i + 1]], points[vertices[i + 2]]
-        if known(a, b, c):
+        if is_finite_triangle(a, b, c):
             lower, upper = lesser(lower, lesser(a, lesser(b, c))), greater(upper, greater(a, greater(b, c)))
             total += where(k < count, length_sq(b - a), 0.0)
         else:

@@ -16,7 +16,7 @@ from ...core.language import (
     vec4, where,
 )  # fmt: skip
 from ...core.lib.intersect import ray_crosses, ray_frame, ray_triangle
-from ..bvh.boxes import LARGEST, box_spans, inverted, is_finite
+from ..bvh.boxes import LARGEST, box_spans, clamped_reciprocal, is_finite
 from ..bvh.nodes import BvhNode, leaf_count, leaf_first
 from ..bvh.traverse import nearest_first, visit_all
 from ...core.lib.bits import lowest_bit
@@ -41,7 +41,7 @@ class MeshQueryRay:
 
 
 @func
-def _sheared(frame: mat33, x: vec8, y: vec8, z: vec8) -> tuple[vec8, vec8]:
+def _shear(frame: mat33, x: vec8, y: vec8, z: vec8) -> tuple[vec8, vec8]:
     """Where eight points lie beside the ray."""
     first = x * frame[0, 0] + y * frame[0, 1] + z * frame[0, 2]
     return first, x * frame[1, 0] + y * frame[1, 1] + z * frame[1, 2]
@@ -55,15 +55,15 @@ def pack_misses(pack: TrianglePack, frame: mat33, start: vec3) -> vec8:
     into zero, but never into one of the other sign.
     """
     x, y, z = vec8(start[0]), vec8(start[1]), vec8(start[2])
-    px, py = _sheared(frame, pack.ax - x, pack.ay - y, pack.az - z)
-    qx, qy = _sheared(frame, pack.bx - x, pack.by - y, pack.bz - z)
-    rx, ry = _sheared(frame, pack.cx - x, pack.cy - y, pack.cz - z)
+    px, py = _shear(frame, pack.ax - x, pack.ay - y, pack.az - z)
+    qx, qy = _shear(frame, pack.bx - x, pack.by - y, pack.bz - z)
+    rx, ry = _shear(frame, pack.cx - x, pack.cy - y, pack.cz - z)
     u, v, w = cw_mul(qx, ry) - cw_mul(qy, rx), cw_mul(rx, py) - cw_mul(ry, px), cw_mul(px, qy) - cw_mul(py, qx)
     return lesser(-lesser(u, lesser(v, w)), greater(u, greater(v, w)))
 
 
 @func
-def entered(enter: vec4, leave: vec4) -> vec4:
+def entry_distances(enter: vec4, leave: vec4) -> vec4:
     """Where boxes are entered; infinity for those that are missed."""
     a, b = where(enter[0] <= leave[0], enter[0], math.inf), where(enter[1] <= leave[1], enter[1], math.inf)
     c, d = where(enter[2] <= leave[2], enter[2], math.inf), where(enter[3] <= leave[3], enter[3], math.inf)
@@ -75,21 +75,25 @@ class Ray:
     """A ray as searches use it."""
 
     start: vec3
-    inverse: vec3  # 1 / direction, by `inverted`
+    inverse: vec3  # 1 / direction, by `clamped_reciprocal`
     frame: mat33  # see `ray_frame`
 
 
 @func
 def ray_of(start: vec3, dir: vec3) -> Ray:
     """The ray start + t dir."""
-    return Ray(start=start, inverse=vec3(inverted(dir[0]), inverted(dir[1]), inverted(dir[2])), frame=ray_frame(dir))
+    return Ray(
+        start=start,
+        inverse=vec3(clamped_reciprocal(dir[0]), clamped_reciprocal(dir[1]), clamped_reciprocal(dir[2])),
+        frame=ray_frame(dir),
+    )
 
 
 @func
 def entry_times(search: Any, node: BvhNode) -> vec4:
     """When the ray of a search enters the boxes of a node; infinity for those that it misses before `search.limit`."""
     enter, leave = box_spans(node, search.ray.start, search.ray.inverse, search.limit)
-    return entered(enter, leave)
+    return entry_distances(enter, leave)
 
 
 @func

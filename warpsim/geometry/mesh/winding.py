@@ -13,7 +13,7 @@ from ...core.language import (
 from ..bvh.boxes import is_finite
 from ..bvh.nodes import EMPTY, leaf_count, leaf_first
 from ..bvh.traverse import visit_all
-from .data import MeshData, WindingMoments, corners_of, known
+from .data import MeshData, WindingMoments, corners_of, is_finite_triangle
 
 _OVER_4_PI = 0.07957747154594767
 _OVER_2_PI = 0.15915494309189535
@@ -81,7 +81,7 @@ def add_angles(data: MeshData, search: WindingSum, leaf: int32) -> WindingSum:
     """Add the solid angles of the faces of a leaf."""
     for k in range(leaf_count(leaf)):
         a, b, c = corners_of(data, data.tree.items[leaf_first(leaf) + k])
-        if known(a, b, c):
+        if is_finite_triangle(a, b, c):
             search.number += solid_angle(search.point, a, b, c) * _OVER_2_PI
     return search
 
@@ -102,7 +102,7 @@ def winding_number(data: MeshData, point: vec3, accuracy: float32) -> float32:
 
 
 @func
-def added(total: WindingMoments, part: WindingMoments) -> WindingMoments:
+def add_moments(total: WindingMoments, part: WindingMoments) -> WindingMoments:
     """Moments about the center of `total` with those of `part`, moved there."""
     s, n = part.center - total.center, part.normal
     total.normal += n
@@ -120,7 +120,7 @@ def added(total: WindingMoments, part: WindingMoments) -> WindingMoments:
 def triangle_moments(a: vec3, b: vec3, c: vec3) -> WindingMoments:
     """Of one triangle about its centroid, where the second ones vanish; nothing for one that is not finite."""
     moments = WindingMoments()
-    if known(a, b, c):
+    if is_finite_triangle(a, b, c):
         center = (a + b + c) / 3.0
         moments.center, moments.normal = center, 0.5 * cross(b - a, c - a)
         moments.area = length(moments.normal)
@@ -129,7 +129,7 @@ def triangle_moments(a: vec3, b: vec3, c: vec3) -> WindingMoments:
 
 
 @func
-def weighted(center: vec3, area: float32, part: WindingMoments) -> tuple[vec3, float32]:
+def add_to_center(center: vec3, area: float32, part: WindingMoments) -> tuple[vec3, float32]:
     """Running sums for the center of area."""
     return center + part.area * part.center, area + part.area
 
@@ -144,7 +144,7 @@ def leaf_moments(data: MeshData, owners: array(dtype=int32), moments: array(dtyp
     for k in range(leaf_count(child)):
         a, b, c = corners_of(data, data.tree.items[leaf_first(child) + k])
         part = triangle_moments(a, b, c)
-        center, area = weighted(center, area, part)
+        center, area = add_to_center(center, area, part)
         last = part.center
     total = WindingMoments()
     total.area = area
@@ -153,7 +153,7 @@ def leaf_moments(data: MeshData, owners: array(dtype=int32), moments: array(dtyp
         total.center = center / area
     for k in range(leaf_count(child)):
         a, b, c = corners_of(data, data.tree.items[leaf_first(child) + k])
-        total = added(total, triangle_moments(a, b, c))
+        total = add_moments(total, triangle_moments(a, b, c))
     moments[slot] = total
 
 
@@ -167,7 +167,7 @@ def node_moments(data: MeshData, moments: array(dtype=WindingMoments), stage: ar
         center, area, last = vec3(), float32(0.0), vec3()
         for k in range(4):
             if node.child[k] != -1:
-                center, area = weighted(center, area, moments[4 * n + k])
+                center, area = add_to_center(center, area, moments[4 * n + k])
                 last = moments[4 * n + k].center
         total = WindingMoments()
         total.area = area
@@ -176,6 +176,6 @@ def node_moments(data: MeshData, moments: array(dtype=WindingMoments), stage: ar
             total.center = center / area
         for k in range(4):
             if node.child[k] != -1:
-                total = added(total, moments[4 * n + k])
+                total = add_moments(total, moments[4 * n + k])
         if node.parent >= 0:
             moments[node.parent] = total

@@ -30,7 +30,7 @@ def with_features(grid: Grid, features: Mapping[str, np.ndarray] | Sequence[Feat
         raise VolumeError(f"feature arrays\nfound: {len(features)}\nexpected: at most 65535")
     begin = _tree_end(grid)
     data = [np.frombuffer(np.ascontiguousarray(feature.array).tobytes(), np.uint8) for feature in features]
-    starts = begin + len(features) * BLIND_META.size + np.cumsum([0, *(_padded(len(d)) for d in data)])
+    starts = begin + len(features) * BLIND_META.size + np.cumsum([0, *(_aligned_size(len(d)) for d in data)])
     out = Grid(aligned_zeros(int(starts[-1])))
     out.buffer[:begin] = grid.buffer[:begin]
     out.header["grid_size"], out.header["blind_offset"] = starts[-1], begin
@@ -68,5 +68,5 @@ def _tree_end(grid: Grid) -> int:
     return max(ends)
 
 
-def _padded(size: int) -> int:
+def _aligned_size(size: int) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT

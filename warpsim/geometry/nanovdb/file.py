@@ -217,7 +217,7 @@ def write(
         raise VolumeError(f"unknown codec\nfound: {codec!r}\nexpected: one of {', '.join(map(repr, CODECS))}")
     if not 0 < len(grids) <= 0xFFFF:
         raise VolumeError(f"grids of a file\nfound: {len(grids)}\nexpected: 1 to 65535")
-    grids = [_numbered(grid, *((index, len(grids)) if numbered else (0, 1))) for index, grid in enumerate(grids)]
+    grids = [_number_grid(grid, *((index, len(grids)) if numbered else (0, 1))) for index, grid in enumerate(grids)]
     pieces = list(_file_pieces(grids, CODECS[codec]))
     if isinstance(target, str | Path):
         with AtomicFile(target) as path, open(path, "wb") as stream:
@@ -241,7 +241,7 @@ def _file_pieces(grids: Sequence[Grid], codec: int) -> Iterable[bytes | memoryvi
         yield from body
 
 
-def _numbered(grid: Grid, index: int, count: int) -> Grid:
+def _number_grid(grid: Grid, index: int, count: int) -> Grid:
     """A copy that knows its place among the grids of the file, with right checksums."""
     copy = grid.copy()
     copy.header["grid_index"], copy.header["grid_count"] = index, count

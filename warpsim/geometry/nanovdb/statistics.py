@@ -77,7 +77,7 @@ class _Moments:
     mean: np.ndarray
     squares: np.ndarray
 
-    def merged(self, first: np.ndarray) -> _Moments:
+    def merge(self, first: np.ndarray) -> _Moments:
         """The same for groups of consecutive nodes that begin at `first`."""
         count = np.add.reduceat(self.count, first)
         mean = np.add.reduceat(self.count * self.mean, first) / np.maximum(count, 1)
@@ -112,9 +112,9 @@ def fill(grid: Grid) -> None:
     moments.store(grid.leaves)
     grid.leaves["flags"] |= np.uint8(LeafFlag.STATS)
     for nodes, first in _parents(grid):
-        moments = moments.merged(first)
+        moments = moments.merge(first)
         moments.store(nodes)
-    root = moments.merged(np.zeros(1, np.int64))
+    root = moments.merge(np.zeros(1, np.int64))
     root.store(grid.layout.root.view(grid.buffer, grid.root_offset))
     grid.header["flags"] |= _STATISTICS
 

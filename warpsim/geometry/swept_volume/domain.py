@@ -89,7 +89,7 @@ def _poses(transforms: Any, device: Device) -> array:
 def bounds(moved: Motion) -> tuple[np.ndarray, np.ndarray]:
     """The box around the boxes of all meshes in all poses, float64. Raises `MeshError` for a mesh without vertices."""
     poses = moved.poses.numpy().astype(np.float64)
-    corners = [_turned(box, poses[k]) for k, box in enumerate(map(_box, moved.meshes))]
+    corners = [_transform_points(box, poses[k]) for k, box in enumerate(map(_box, moved.meshes))]
     points = np.concatenate(corners)
     return points.min(axis=0), points.max(axis=0)
 
@@ -103,7 +103,7 @@ def _box(mesh: Mesh) -> np.ndarray:
     return np.stack(np.meshgrid(*ends.T, indexing="ij"), axis=-1).reshape(-1, 3)
 
 
-def _turned(corners: np.ndarray, poses: np.ndarray) -> np.ndarray:
+def _transform_points(corners: np.ndarray, poses: np.ndarray) -> np.ndarray:
     """Points (8, 3) in poses (n, 7), as (8 n, 3)."""
     axis, w = poses[:, None, 3:6], poses[:, None, 6:]
     across = np.cross(axis, corners[None])

@@ -78,13 +78,13 @@ def unit(like: int16) -> float32:
 
 
 @func
-def rounded(x: float64, like: Float) -> Float:
+def round_to_type(x: float64, like: Float) -> Float:
     """A number in the type of the data."""
     return type(like)(x)
 
 
-@func(overload_of=rounded)
-def rounded(x: float64, like: Int) -> Int:
+@func(overload_of=round_to_type)
+def round_to_type(x: float64, like: Int) -> Int:
     limits = static(np.iinfo(type(like)))
     return type(like)(clamp(rint(x), float64(limits.min), float64(limits.max)))
 
@@ -101,7 +101,7 @@ def from_texels(texels: Array[float32, 1], data: Array[Scalar, 4]):
     k, j, i, c = tid()
     at = ((k * data.shape[1] + j) * data.shape[2] + i) * data.shape[3] + c
     like = data[k, j, i, c]
-    data[k, j, i, c] = rounded(float64(texels[at] * unit(like)), like)
+    data[k, j, i, c] = round_to_type(float64(texels[at] * unit(like)), like)
 
 
 @kernel
@@ -113,7 +113,7 @@ def coarsen(fine: Array[Scalar, 4], coarse: Array[Scalar, 4]):
         for y in range(height):
             for x in range(width):
                 total += float64(fine[depth * k + z, height * j + y, width * i + x, c])
-    coarse[k, j, i, c] = rounded(total / float64(depth * height * width), fine[0, 0, 0, 0])
+    coarse[k, j, i, c] = round_to_type(total / float64(depth * height * width), fine[0, 0, 0, 0])
 
 
 # ----- levels ---------------------------------------------------------------------------------

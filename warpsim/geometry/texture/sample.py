@@ -19,7 +19,7 @@ from .modes import LINEAR
 from .texture import Texture1D, Texture2D, Texture3D
 
 
-def checked(dtype: type) -> bool:
+def check_texel_type(dtype: type) -> bool:
     """Raise `TextureError` for a type that no texel is."""
     if canonical(dtype) not in (float32, vec2f, vec4f):
         raise TextureError(f"a texture is sampled as {type_name(canonical(dtype))}\nexpected: float, vec2f or vec4f")
@@ -36,7 +36,7 @@ def between(a: Any, b: Any, nearness: float32) -> Any:
 
 
 @func
-def joined(line: int32, width: int32, i: int32) -> int32:
+def texel_of(line: int32, width: int32, i: int32) -> int32:
     """The texel of a line, or OUTSIDE where one of both is."""
     return line * width + i if (line != OUTSIDE) & (i != OUTSIDE) else OUTSIDE
 
@@ -74,8 +74,8 @@ def value(t: Any, begin: int32, at: int32, like: Any) -> Any:
 @func
 def along_u(t: Any, begin: int32, line: int32, width: int32, x: Neighbours, like: Any) -> Any:
     """Between two texels of a line."""
-    first = value(t, begin, joined(line, width, x.first), like)
-    return between(first, value(t, begin, joined(line, width, x.second), like), x.nearness)
+    first = value(t, begin, texel_of(line, width, x.first), like)
+    return between(first, value(t, begin, texel_of(line, width, x.second), like), x.nearness)
 
 
 @func
@@ -95,7 +95,7 @@ def at_level(t: Texture2D, uv: vec2f, level: int32, like: Any) -> Any:
         x, y = columns(t, uv[0], width), rows(t, uv[1], height)
         first = along_u(t, begin, y.first, width, x, like)
         return between(first, along_u(t, begin, y.second, width, x, like), y.nearness)
-    return value(t, begin, joined(row(t, uv[1], height), width, column(t, uv[0], width)), like)
+    return value(t, begin, texel_of(row(t, uv[1], height), width, column(t, uv[0], width)), like)
 
 
 @func(overload_of=at_level)
@@ -105,20 +105,20 @@ def at_level(t: Texture3D, uvw: vec3f, level: int32, like: Any) -> Any:
     if t.filtering == LINEAR:
         x, y = columns(t, uvw[0], width), rows(t, uvw[1], height)
         z = neighbours(uvw[2], depth, t.depth, t.normalized, t.address_w)
-        near = along_u(t, begin, joined(z.first, height, y.first), width, x, like)
-        near = between(near, along_u(t, begin, joined(z.first, height, y.second), width, x, like), y.nearness)
-        far = along_u(t, begin, joined(z.second, height, y.first), width, x, like)
-        far = between(far, along_u(t, begin, joined(z.second, height, y.second), width, x, like), y.nearness)
+        near = along_u(t, begin, texel_of(z.first, height, y.first), width, x, like)
+        near = between(near, along_u(t, begin, texel_of(z.first, height, y.second), width, x, like), y.nearness)
+        far = along_u(t, begin, texel_of(z.second, height, y.first), width, x, like)
+        far = between(far, along_u(t, begin, texel_of(z.second, height, y.second), width, x, like), y.nearness)
         return between(near, far, z.nearness)
-    line = joined(closest(uvw[2], depth, t.depth, t.normalized, t.address_w), height, row(t, uvw[1], height))
-    return value(t, begin, joined(line, width, column(t, uvw[0], width)), like)
+    line = texel_of(closest(uvw[2], depth, t.depth, t.normalized, t.address_w), height, row(t, uvw[1], height))
+    return value(t, begin, texel_of(line, width, column(t, uvw[0], width)), like)
 
 
 # ----- between levels -------------------------------------------------------------------------
 
 
 @func
-def sampled(t: Any, place: Any, lod: float32, like: Any) -> Any:
+def sample_levels(t: Any, place: Any, lod: float32, like: Any) -> Any:
     """The numbers at a point, between the levels around `lod`: one of them, or two with their weights."""
     level, count, nearness = int32(0), int32(1), float32(0.0)
     if lod >= 0.0:
@@ -146,17 +146,17 @@ def texture_sample(tex: Texture1D, u: float32, dtype: Any, lod: float32 = -1.0) 
     lod: the level of detail, 0 the finest. Numbers below 0 count as 0, those above the coarsest level as that. Between
     levels `mip_filter_mode` counts.
     """
-    static(checked(dtype))
+    static(check_texel_type(dtype))
     like = dtype()
-    return sampled(tex, u, lod, like) if tex.width > 0 else like
+    return sample_levels(tex, u, lod, like) if tex.width > 0 else like
 
 
 @func(overload_of=texture_sample)
 def texture_sample(tex: Texture2D, uv: vec2f, dtype: Any, lod: float32 = -1.0) -> Any:
     """The same of a texture in two dimensions: u along its width, v along its height."""
-    static(checked(dtype))
+    static(check_texel_type(dtype))
     like = dtype()
-    return sampled(tex, uv, lod, like) if tex.width > 0 else like
+    return sample_levels(tex, uv, lod, like) if tex.width > 0 else like
 
 
 @func(overload_of=texture_sample)
@@ -168,9 +168,9 @@ def texture_sample(tex: Texture2D, u: float32, v: float32, dtype: Any, lod: floa
 @func(overload_of=texture_sample)
 def texture_sample(tex: Texture3D, uvw: vec3f, dtype: Any, lod: float32 = -1.0) -> Any:
     """The same of a texture in three dimensions: u along its width, v along its height, w along its depth."""
-    static(checked(dtype))
+    static(check_texel_type(dtype))
     like = dtype()
-    return sampled(tex, uvw, lod, like) if tex.width > 0 else like
+    return sample_levels(tex, uvw, lod, like) if tex.width > 0 else like
 
 
 @func(overload_of=texture_sample)

@@ -35,7 +35,7 @@ def entry_of(data: VolumeData, i: int32, j: int32, k: int32) -> int32:
 def corner_entries(data: VolumeData, i: int32, j: int32, k: int32) -> vec8i:
     """The entries of the eight voxels from (i, j, k) to (i + 1, j + 1, k + 1), in the order of `CORNERS`."""
     if len(data.entries) == 0:
-        return _walked(data, i, j, k)
+        return _walk_tree(data, i, j, k)
     x = vec2i(_row(data, 0, i), _row(data, 0, i + 1)) * data.extent[1]
     y = vec2i(_row(data, 1, j), _row(data, 1, j + 1))
     z = vec2i(_row(data, 2, k), _row(data, 2, k + 1))
@@ -52,7 +52,7 @@ def _row(data: VolumeData, axis: Any, i: int32) -> int32:
 
 
 @func
-def _walked(data: VolumeData, i: int32, j: int32, k: int32) -> vec8i:
+def _walk_tree(data: VolumeData, i: int32, j: int32, k: int32) -> vec8i:
     """`corner_entries` from the tree, which is walked once for every cube that the eight voxels touch."""
     leaving = ((i & 7) // 7) << 2 | ((j & 7) // 7) << 1 | (k & 7) // 7  # axes on which the upper voxels leave the cube
     entries = zeros(shape=8, dtype=int32)

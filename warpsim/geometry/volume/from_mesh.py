@@ -127,7 +127,7 @@ def mesh_to_volume(mesh: Mesh, voxel_size: float, half_width: float = 3.0, name:
         )
     band = float(np.float32(half_width) * np.float32(voxel_size))
     box = _box(mesh, voxel_size)
-    blocks, values = _measured(mesh, voxel_size, band, _near_blocks(mesh, voxel_size, band, *box))
+    blocks, values = _measure_blocks(mesh, voxel_size, band, _near_blocks(mesh, voxel_size, band, *box))
     grid = nanovdb_build.from_tiles(
         blocks, background=np.float32(band), voxel_size=voxel_size, grid_class="level_set", name=name
     )
@@ -180,7 +180,7 @@ def _box(mesh: Mesh, voxel_size: float) -> tuple[np.ndarray, np.ndarray]:
     return low, high
 
 
-def _measured(mesh: Mesh, voxel_size: float, band: float, blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _measure_blocks(mesh: Mesh, voxel_size: float, band: float, blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Those of the blocks (n, 3) that the band does meet, and the values of their voxels (n, 512)."""
     corners = array(blocks.astype(np.int32), dtype=vec3i, device=mesh.device)
     values = zeros((len(blocks), LEAF_SLOTS), float32, mesh.device)

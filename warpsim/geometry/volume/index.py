@@ -13,8 +13,8 @@ from ...core.language import Array, Element, Int, Vec, func, int32, resolve, uin
 from ..nanovdb.read import VolumeData, leaf_slot, voxel_index
 from .directory import vec8i
 from .sample import (
-    LINEAR, Coordinate, cell, corner_slots, entries_around, entry_around, gathered, nearest_voxel, partials, trilinear,
-    weight,
+    LINEAR, Coordinate, as_gradient, cell, corner_slots, entries_around, entry_around, nearest_voxel, partials,
+    trilinear, weight,
 )  # fmt: skip
 
 
@@ -111,4 +111,4 @@ def volume_sample_grad_index(
     v = corner_elements(id, low, voxel_data, background)
     x, y, z = weight(t[0], background), weight(t[1], background), weight(t[2], background)
     dx, dy, dz = partials(v, x, y, z)
-    return gathered(dx, dy, dz), trilinear(v, x, y, z)
+    return as_gradient(dx, dy, dz), trilinear(v, x, y, z)

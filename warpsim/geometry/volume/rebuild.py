@@ -59,7 +59,7 @@ class Plan(NamedTuple):
         """The grid of no points."""
         return self.build(np.zeros((0, 3), np.int32))
 
-    def built(self, points: Points, mask: ArrayLike | None) -> tuple[int, Grid | None]:
+    def try_build(self, points: Points, mask: ArrayLike | None) -> tuple[int, Grid | None]:
         """The status of a build, and the grid where it succeeds."""
         if not len(points):
             return NO_POINTS, None

@@ -161,23 +161,23 @@ def corner_values(data: VolumeData, low: vec3i, like: Any) -> Any:
 
 
 @func
-def sampled(data: VolumeData, p: Vec[3, Coordinate], mode: int32, like: Float) -> Any:
+def value_at(data: VolumeData, p: Vec[3, Coordinate], mode: int32, like: Float) -> Any:
     """The value at a point of index space."""
-    return interpolated(data, p, like) if mode == LINEAR else closest(data, p, like)
+    return interpolate(data, p, like) if mode == LINEAR else closest(data, p, like)
 
 
-@func(overload_of=sampled)
-def sampled(data: VolumeData, p: Vec[3, Coordinate], mode: int32, like: Vec[N, Float]) -> Any:
-    return interpolated(data, p, like) if mode == LINEAR else closest(data, p, like)
+@func(overload_of=value_at)
+def value_at(data: VolumeData, p: Vec[3, Coordinate], mode: int32, like: Vec[N, Float]) -> Any:
+    return interpolate(data, p, like) if mode == LINEAR else closest(data, p, like)
 
 
-@func(overload_of=sampled)
-def sampled(data: VolumeData, p: Vec[3, Coordinate], mode: int32, like: Int) -> Any:
+@func(overload_of=value_at)
+def value_at(data: VolumeData, p: Vec[3, Coordinate], mode: int32, like: Int) -> Any:
     return closest(data, p, like)  # nothing lies between integers
 
 
 @func
-def interpolated(data: VolumeData, p: Vec[3, Coordinate], like: Any) -> Any:
+def interpolate(data: VolumeData, p: Vec[3, Coordinate], like: Any) -> Any:
     """The trilinear interpolant at a point."""
     low, t = cell(p)
     return trilinear(corner_values(data, low, like), weight(t[0], like), weight(t[1], like), weight(t[2], like))
@@ -199,7 +199,7 @@ def volume_sample(id: uint64, uvw: Vec[3, Coordinate], sampling_mode: int32, dty
     A volume that holds something else makes the launch fail with a `KernelAssertionError`.
     """
     data, like = resolve(id, VolumeData), dtype()
-    return sampled(data, uvw, sampling_mode, like) if holds(data, like) else like
+    return value_at(data, uvw, sampling_mode, like) if holds(data, like) else like
 
 
 @func
@@ -231,17 +231,17 @@ def with_gradient(data: VolumeData, p: Vec[3, Coordinate], mode: int32, grad: An
     low, t = cell(p)
     v, x, y, z = corner_values(data, low, like), weight(t[0], like), weight(t[1], like), weight(t[2], like)
     dx, dy, dz = partials(v, x, y, z)
-    return gathered(dx, dy, dz), trilinear(v, x, y, z)
+    return as_gradient(dx, dy, dz), trilinear(v, x, y, z)
 
 
 @func
-def gathered(dx: Float, dy: Float, dz: Float) -> Vec[3, Float]:
+def as_gradient(dx: Float, dy: Float, dz: Float) -> Vec[3, Float]:
     """Derivatives along the axes as a gradient: a vector, or for vectors a matrix with a row per component."""
     return vector(dx, dy, dz)
 
 
-@func(overload_of=gathered)
-def gathered(dx: Vec[N, Float], dy: Vec[N, Float], dz: Vec[N, Float]) -> Any:
+@func(overload_of=as_gradient)
+def as_gradient(dx: Vec[N, Float], dy: Vec[N, Float], dz: Vec[N, Float]) -> Any:
     return matrix_from_cols(dx, dy, dz)
 
 

@@ -212,7 +212,7 @@ class Volume(Fixed, Unique):
         )
         most = {"max_tiles": max_tiles, "max_lower_nodes": max_lower_nodes, "max_upper_nodes": max_upper_nodes}
         plan = Plan(build, room_of("tiles", tile_points, rebuildable, most))
-        return cls._planned(plan, tile_points, point_mask, status, device)
+        return cls._of_plan(plan, tile_points, point_mask, status, device)
 
     @classmethod
     def allocate_by_voxels(
@@ -228,14 +228,14 @@ class Volume(Fixed, Unique):
             "max_lower_nodes": max_lower_nodes, "max_upper_nodes": max_upper_nodes,
         }  # fmt: skip
         plan = Plan(build, room_of("voxels", voxel_points, rebuildable, most))
-        return cls._planned(plan, voxel_points, point_mask, status, device)
+        return cls._of_plan(plan, voxel_points, point_mask, status, device)
 
     @classmethod
-    def _planned(
+    def _of_plan(
         cls, plan: Plan, points: Points, mask: ArrayLike | None, status: Array | None, device: Device | str | None
     ) -> Volume:
         check_status(status)
-        flags, grid = plan.built(points, mask)
+        flags, grid = plan.try_build(points, mask)
         tell(status, flags)
         volume = cls._of([plan.empty if grid is None else grid], device)
         volume._plan = plan if plan.room is not None else None
@@ -275,7 +275,7 @@ class Volume(Fixed, Unique):
 
     def _rebuild(self, points: Points, status: Array | None, mask: ArrayLike | None) -> None:
         assert self._plan is not None
-        flags, grid = self._plan.built(points, mask)
+        flags, grid = self._plan.try_build(points, mask)
         tell(status, flags)
         if grid is not None:
             data = volume_data(grid, self.device)
@@ -341,7 +341,7 @@ class Volume(Fixed, Unique):
 
         In a volume for `rebuild`, `out` may have room for the tiles that there may be, and the first ones are written.
         """
-        return self._given(nanovdb_voxels.tiles(self._grid), out, self.get_tile_count())
+        return self._put_rows(nanovdb_voxels.tiles(self._grid), out, self.get_tile_count())
 
     def get_voxel_count(self) -> int:
         """The number of voxels with an index: all 512 of each tile, in on-index volumes the active ones.
@@ -366,9 +366,9 @@ class Volume(Fixed, Unique):
             if grid.type == GridType.INDEX:
                 origins = origins[np.argsort(grid.leaves["offset"], kind="stable")]
             voxels = (origins[:, None] + inside).reshape(-1, 3).astype(np.int32)
-        return self._given(voxels, out, self.get_voxel_count())
+        return self._put_rows(voxels, out, self.get_voxel_count())
 
-    def _given(self, rows: np.ndarray, out: Array | None, room: int) -> Array:
+    def _put_rows(self, rows: np.ndarray, out: Array | None, room: int) -> Array:
         """Coordinates as an array (n, 3) of int32; or in the user's array, which may also be (n,) of vec3i."""
         if out is None:
             return array(rows, dtype=int32, device=self.device)
