@@ -19,7 +19,7 @@ from ...geometry.bvh.bvh import Bvh
 from ...geometry.bvh.query import bvh_query_aabb
 from ..scene.cloth import edges as edges_of
 from ..scene.shapes import for_shape, to_shape
-from .surface_trees import bound, exact, reach_of, single
+from .surface_trees import bound_motions, exact, reach_of, single
 
 if TYPE_CHECKING:
     from ...core.frontend.functions.functions import Func
@@ -42,7 +42,7 @@ def first_crossing(model: Model, q: array) -> str | None:
     ends = array(edges, dtype=vec2i, device=device)
     lower, upper = empty(model.tri_count, vec3, device), empty(model.tri_count, vec3, device)
     still = [q, q, zeros(model.particle_count, model.dtype, device), model.dtype(0.0)]
-    launch(bound, model.tri_count, [model.tri_indices, *still, lower, upper], device=device, record_tape=False)
+    launch(bound_motions, model.tri_count, [model.tri_indices, *still, lower, upper], device=device, record_tape=False)
     pierced, first = full(len(edges), -1, int32, device), full(1, len(edges), int32, device)
     tree = Bvh(lower, upper)
     arguments = [tree.id, model.tri_indices, ends, q, pierced, first]

@@ -139,7 +139,7 @@ def is_inside(face: bool, shares: Vec[4, Float]) -> bool:
 
 
 @func
-def weighted(b: Vec[4, Float], p: Mat[4, 3, Float]) -> Vec[3, Float]:
+def weighted_sum(b: Vec[4, Float], p: Mat[4, 3, Float]) -> Vec[3, Float]:
     return b[0] * p[0] + b[1] * p[1] + b[2] * p[2] + b[3] * p[3]
 
 
@@ -163,7 +163,7 @@ def ends_close(face: bool, p: Mat[4, 3, Float], way: Mat[4, 3, Float], least: Fl
     close = False
     if gap < least * far:
         b = shares_of(face, end)
-        close = is_inside(face, b) and 2.0 * gap < abs(dot(n, weighted(b, p)))
+        close = is_inside(face, b) and 2.0 * gap < abs(dot(n, weighted_sum(b, p)))
     return close
 
 
@@ -206,6 +206,6 @@ def impact_plane(
     far = length(n)
     if far > 0.0:
         n = n / far
-    if dot(n, weighted(b, p)) < 0.0:
+    if dot(n, weighted_sum(b, p)) < 0.0:
         n = -n
     return b, n

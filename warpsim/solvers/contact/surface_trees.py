@@ -20,7 +20,7 @@ class SurfaceTrees(Fixed):
     def __init__(self, model: Model, edges: array):
         self.model, self.edges = model, edges
         self._boxes = [[empty(count, vec3, model.device) for _ in range(2)] for count in (model.tri_count, len(edges))]
-        self._run(bound, model.particle_q, model.particle_qd, model.particle_radius, model.dtype(0.0))
+        self._run(bound_motions, model.particle_q, model.particle_qd, model.particle_radius, model.dtype(0.0))
         self.of_faces, self.of_edges = (Bvh(*boxes) for boxes in self._boxes)
 
     @property
@@ -30,7 +30,7 @@ class SurfaceTrees(Fixed):
 
     def move(self, q: array, qd: array, dt: float) -> None:
         """Around all that is within a radius for `dt` [s] from positions [m] at velocities [m/s]."""
-        self._run(bound, q, qd, self.model.particle_radius, self.model.dtype(dt))
+        self._run(bound_motions, q, qd, self.model.particle_radius, self.model.dtype(dt))
         self._refit()
 
     def sweep(self, start: array, x: array) -> None:
@@ -71,7 +71,7 @@ def reach_of(low: vec3, high: vec3, by: Any) -> vec3:
 
 
 @kernel
-def bound(
+def bound_motions(
     elements: array(dtype=Any), q: array(dtype=Any), qd: array(dtype=Any), radius: array(dtype=Any), dt: Any,
     lower: array(dtype=vec3), upper: array(dtype=vec3),
 ):  # fmt: skip

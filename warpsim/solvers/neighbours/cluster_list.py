@@ -92,7 +92,7 @@ def is_near(a: Any, b: Any, half: Any, reach: Any, period: Any) -> bool:
 
 
 @func
-def bound(x: array(dtype=Any), first: int32, last: int32, period: Any):
+def bounding_box(x: array(dtype=Any), first: int32, last: int32, period: Any):
     """Middle and half lengths of the box around some points."""
     low = x[first] * 0.0
     high = low
@@ -126,7 +126,7 @@ def _visit_kernel(grouped: bool) -> Any:
         c = tid()
         first = begin + c * SIZE
         last = min(first + SIZE, end)
-        middle, half = bound(x, first, last, period)
+        middle, half = bounding_box(x, first, last, period)
         spread = length(half)
         far, parts, count = spread + reach, int32(1), int32(0)
         if not spread < _SPREAD * reach:  # of NaN neither

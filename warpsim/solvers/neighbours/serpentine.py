@@ -42,7 +42,7 @@ class Serpentine(Fixed):
 
 
 @func
-def wrapped(x: float64, period: float64) -> float64:
+def wrap(x: float64, period: float64) -> float64:
     """A coordinate in the period that begins at 0."""
     if period > 0.0:
         return x - period * floor(x / period)
@@ -66,9 +66,9 @@ def _take_keys(
     i = tid()
     p = points[i]
     columns, heights = int64(_COLUMNS), int64(_HEIGHTS)
-    x = wrapped(float64(p[0]), period_x) * scale
-    y = cell(wrapped(float64(p[1]), period_y) * scale, columns)
-    z = cell(wrapped(float64(p[2]), period_z) * scale, columns)
+    x = wrap(float64(p[0]), period_x) * scale
+    y = cell(wrap(float64(p[1]), period_y) * scale, columns)
+    z = cell(wrap(float64(p[2]), period_z) * scale, columns)
     height = cell(x * float64(_HEIGHTS / _COLUMNS), heights)
     if (y + z) % int64(2) == int64(1):
         height = heights - int64(1) - height

@@ -183,7 +183,7 @@ def note_moved(outdated: array(dtype=int32), limit: Float, q: Vec[4, Float], see
 
 
 @func
-def listed(a: Any, b: Any, skin: Any, period: Any) -> bool:
+def are_neighbours(a: Any, b: Any, skin: Any, period: Any) -> bool:
     """Whether the surfaces of two packed particles are less than `skin` apart."""
     d = nearest_image(position(a) - position(b), period)
     reach = a[3] + b[3] + skin
@@ -218,7 +218,7 @@ def _find(
     number = int32(0)
     for j in hash_grid_neighbors(grid, position(a), a[3] + largest[0] + skin):
         if j != i:
-            if listed(a, q[j], skin, period):
+            if are_neighbours(a, q[j], skin, period):
                 if number < near.shape[1]:
                     near[k, number] = rank[j]
                 number += 1
@@ -250,7 +250,7 @@ def _fill(
     a = q[i]
     for j in hash_grid_neighbors(grid, position(a), a[3] + largest[0] + skin):
         if j != i:
-            if listed(a, q[j], skin, period):
+            if are_neighbours(a, q[j], skin, period):
                 if at < end:
                     ids[at] = rank[j]
                 at += 1
