@@ -24,7 +24,7 @@ from warpsim.solvers.ocean import (
     sea_statistics,
 )  # fmt: skip
 from warpsim.solvers.ocean.spreading import gamma_ratio, integral
-from warpsim.solvers.ocean.statistics import sampled, wavenumbers
+from warpsim.solvers.ocean.statistics import sample_spectrum, wavenumbers
 
 
 @pytest.mark.parametrize("depth", [0.5, 10.0, 1e6])
@@ -51,7 +51,7 @@ def test_a_sea_state_has_the_height_and_period_that_were_asked_for():
 
 def test_phillips_is_tessendorfs_spectrum_of_wavenumbers():
     """S(omega) d omega = k dk times the integral over directions of A exp(-1 / (k L)^2) / k^4, L = U^2 / g."""
-    omega, density = sampled(Phillips(8.0))
+    omega, density = sample_spectrum(Phillips(8.0))
     k, length = omega**2 / 9.81, 8.0**2 / 9.81
     shape = np.exp(-1.0 / (k * length) ** 2) / k**4 * k * (2.0 * omega / 9.81)
     seen = density > 1e-6 * density.max()

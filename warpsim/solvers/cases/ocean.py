@@ -17,7 +17,7 @@ from ..ocean import (
     Floats, GRAVITY, PiersonMoskowitz, Sea, angular_frequency, group_velocity, query_heights, sea_statistics,
 )  # fmt: skip
 from ..ocean.field import Field
-from ..ocean.spreading import integral, sampled
+from ..ocean.spreading import integral, sample_spreading
 from ..validate import FULL, Measurement, at_least, at_most, case, near
 
 WIND, FETCH = 10.0, 100.0e3
@@ -187,7 +187,7 @@ def choppiness() -> Iterator[Measurement]:
             yield at_least(f"smallest Jacobian, choppiness {chop:g}", 0.0, lowest[-1])
     yield at_most("largest step of the smallest Jacobian", 0.0, float(np.diff(lowest).max()), expected=-0.1)
     folded = wind_sea(256, 0, 4.0).evaluate(0.0)
-    yield at_least("folded part, choppiness 4", 1e-4, folded.folded())
+    yield at_least("folded part, choppiness 4", 1e-4, folded.folded_fraction())
     wave = single_mode(3, 0, 0.5, size=100.0).evaluate(0.7)
     across = float(wave.displacement.numpy()[..., 0].max() / wave.height.numpy().max())
     yield near("horizontal over vertical amplitude, deep", 1.0, across, relative=1e-2)
@@ -227,7 +227,7 @@ def statistics() -> Iterator[Measurement]:
         )
         yield near(f"integral of {name}", 1.0, worst, absolute=1e-3)
     for s, norm, spread in ((1, 0.31831, 57.3), (5, 0.64672, 33.1), (10, 0.90328, 24.4), (20, 1.26947, 17.7)):
-        angle, density = sampled(CosinePower(float(s)), 1.0, 1.0)
+        angle, density = sample_spreading(CosinePower(float(s)), 1.0, 1.0)
         yield near(f"cos^2s at its peak, s = {s}", norm, float(density.max()), relative=1e-3)
         width = math.degrees(math.sqrt(2.0 - 2.0 * float((density * np.cos(angle)).mean() * 2.0 * math.pi)))
         yield near(f"circular spread, s = {s} [deg]", spread, width, relative=1e-2)

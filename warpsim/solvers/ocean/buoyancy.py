@@ -257,9 +257,9 @@ def _press(
         turn = vec3d()
         area, volume = float64(0.0), float64(0.0)
         if others or alone == others:
-            share, turn, area, volume = pressed(p0, p1, p2, di, dj, dk)
+            share, turn, area, volume = pressure_integrals(p0, p1, p2, di, dj, dk)
         if alone != others:
-            tip, turned, piece, room = pressed(
+            tip, turned, piece, room = pressure_integrals(
                 p0, cut(p0, p1, di, dj), cut(p0, p2, di, dk), di, float64(0.0), float64(0.0)
             )
             sign = float64(1.0) if alone else float64(-1.0)
@@ -278,7 +278,7 @@ def _press(
 
 
 @func
-def pressed(
+def pressure_integrals(
     a: vec3d, b: vec3d, c: vec3d, da: float64, db: float64, dc: float64
 ) -> tuple[vec3d, vec3d, float64, float64]:
     """Over a triangle with linear depth d: the integrals of -d n and -d (r x n), its area, and the volume over it."""

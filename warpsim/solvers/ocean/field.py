@@ -19,7 +19,7 @@ from ...core.language import (
     tid, zeros,
 )  # fmt: skip
 from ...core.runtime.arrays.fixed import Fixed
-from .tiles import joined, short_waves, waves_of_cell
+from .tiles import combine_waves, short_waves, waves_of_cell
 
 _OF = standard_names()
 COMPLEX = {float32: _OF["vec2f"], float64: _OF["vec2d"]}
@@ -40,7 +40,7 @@ def compose(
     p = waves_of_cell(planes, 0, i, j)
     across = p[3]
     if planes.shape[1] > 1:
-        p, across = joined(p, short_waves(planes, ratios, i, j), damping, scale)
+        p, across = combine_waves(p, short_waves(planes, ratios, i, j), damping, scale)
     chop = type(across)(choppiness[0])
     height[i, j] = p[2]
     displacement[i, j] = displacement.dtype(chop * p[0], chop * p[1])
@@ -58,7 +58,7 @@ def compose_velocity(
     i, j = tid()
     p = waves_of_cell(planes, 0, i, j)
     if planes.shape[1] > 1:
-        p, _across = joined(p, short_waves(planes, ratios, i, j), damping, scale)
+        p, _across = combine_waves(p, short_waves(planes, ratios, i, j), damping, scale)
     chop = type(p[0])(choppiness[0])
     velocity[i, j] = velocity.dtype(chop * p[8], chop * p[9], p[10])
 
@@ -109,6 +109,6 @@ class Field(Fixed):
         launch(_lift, self.height.shape, [self.height, self.displacement, step], [points], device=self.height.device)
         return points
 
-    def folded(self) -> float:
+    def folded_fraction(self) -> float:
         """The part of the surface that is folded over."""
         return float(np.mean(self.jacobian.numpy() < 0.0))

@@ -57,7 +57,7 @@ def has_waves(i: int, j: int, cells: int, k: float64, band: vec2d) -> bool:
 
 
 @func
-def wrapped(angle: float64) -> float64:
+def wrap_angle(angle: float64) -> float64:
     """The same angle in [-pi, pi]."""
     return angle - _TWO_PI * round(angle / _TWO_PI)
 
@@ -70,7 +70,7 @@ def variance_kernel(density: Func, peak: Func, spreading: Func) -> Any:
     """The kernel that adds a sea with these functions to the variance of all modes."""
 
     @func
-    def elongated(theta: float64, x: float64, age: float64, q: float64, swell: float64) -> float64:
+    def elongate(theta: float64, x: float64, age: float64, q: float64, swell: float64) -> float64:
         if swell == 0.0:
             return spreading(theta, x, age, q)
         s = 16.0 * tanh(1.0 / x) * swell * swell
@@ -95,9 +95,9 @@ def variance_kernel(density: Func, peak: Func, spreading: Func) -> Any:
             step = _TWO_PI / grid.sizes[c]
             energy = density(omega, k, depth[0], p) * group_velocity(k, depth[0], grid.tension) / k * step * step
             top = peak(p)
-            theta, x = wrapped(atan2(w[1], w[0]) - direction[0]), omega / top[0]
-            along = elongated(theta, x, top[1], q[0], swell[0])
-            against = elongated(wrapped(theta + math.pi), x, top[1], q[0], swell[0])
+            theta, x = wrap_angle(atan2(w[1], w[0]) - direction[0]), omega / top[0]
+            along = elongate(theta, x, top[1], q[0], swell[0])
+            against = elongate(wrap_angle(theta + math.pi), x, top[1], q[0], swell[0])
             variance[c, i, j] = variance[c, i, j] + vec2d(energy * along, energy * against)
 
     return add_variance

@@ -21,7 +21,7 @@ from ...core.language import (
 from ...errors import ArrayError, instance, shown
 from .field import Field
 from .propagate import DISPLACEMENT, HEIGHT, MOVING, STILL
-from .tiles import damping_rate, damping_weight, joined, no_waves
+from .tiles import combine_waves, damping_rate, damping_weight, no_waves
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -106,7 +106,7 @@ def inside(i: int32, cells: int32) -> int32:
 
 
 @func
-def weighted(s: Any, plane: int32, c: int32, u: Any, v: Any, across: Any, along: Any) -> Any:
+def weighted_sum(s: Any, plane: int32, c: int32, u: Any, v: Any, across: Any, along: Any) -> Any:
     """The sum of one plane of a tile over 4 x 4 cells around (u, v), with weights in both directions."""
     cells = s.planes.shape[2]
     i, j = int32(floor(u)) - 1, int32(floor(v)) - 1
@@ -124,7 +124,7 @@ def waves_at(s: Any, c: int32, u: Any, v: Any) -> Any:
     across, along = cubic_weights(x - floor(x)), cubic_weights(y - floor(y))
     total = no_waves(s.size)
     for plane in range(s.planes.shape[0]):
-        value = weighted(s, plane, c, x, y, across, along)
+        value = weighted_sum(s, plane, c, x, y, across, along)
         total[2 * plane], total[2 * plane + 1] = value[0], value[1]
     return total
 
@@ -138,7 +138,7 @@ def all_waves_at(s: Any, u: Any, v: Any) -> tuple[Any, Any]:
         short = no_waves(s.size)
         for c in range(1, s.planes.shape[1]):
             short = short + waves_at(s, c, u, v)
-        p, across = joined(p, short, s.damping, s.scale)
+        p, across = combine_waves(p, short, s.damping, s.scale)
     return p, across
 
 
@@ -151,13 +151,13 @@ def spline(s: Any, plane: int32, c: int32, u: Any, v: Any) -> tuple[Any, Any, An
     ratio = type(u)(s.ratios[c])
     x, y = u * ratio, v * ratio
     across, along = cubic_weights(x - floor(x)), cubic_weights(y - floor(y))
-    by_u = weighted(s, plane, c, x, y, cubic_slopes(x - floor(x)), along)
-    by_v = weighted(s, plane, c, x, y, across, cubic_slopes(y - floor(y)))
-    return weighted(s, plane, c, x, y, across, along), ratio * by_u, ratio * by_v
+    by_u = weighted_sum(s, plane, c, x, y, cubic_slopes(x - floor(x)), along)
+    by_v = weighted_sum(s, plane, c, x, y, across, cubic_slopes(y - floor(y)))
+    return weighted_sum(s, plane, c, x, y, across, along), ratio * by_u, ratio * by_v
 
 
 @func
-def displaced(s: Any, u: Any, v: Any) -> tuple[Any, Any, Any]:
+def displacement_at(s: Any, u: Any, v: Any) -> tuple[Any, Any, Any]:
     """The displacement of all tiles at (u, v), and its derivatives by u and by v."""
     d, d_u, d_v = spline(s, DISPLACEMENT, 0, u, v)
     if s.planes.shape[1] > 1:
@@ -178,14 +178,14 @@ def step_back(fu: Any, fv: Any, miss: Any) -> Any:
     return vector((fv[1] * miss[0] - fv[0] * miss[1]) / det, (fu[0] * miss[1] - fu[1] * miss[0]) / det)
 
 
-@func(nondiff="the point that Newton's method found has the derivative of the step that `settled` takes from it")
+@func(nondiff="the point that Newton's method found has the derivative of the step that `water_point` takes from it")
 def resting_point(s: Any, target: Any, chop: Any) -> tuple[Any, Any, Any, Any]:
     """(u, v) [cells] of the water that stands at a target [cells], the columns of the map's gradient there, and the
     miss [cells]."""
     place, miss = target, type(chop)(_FAR)
     fu, fv = vector(type(chop)(1.0), type(chop)(0.0)), vector(type(chop)(0.0), type(chop)(1.0))
     for _ in range(_STEPS):
-        d, d_u, d_v = displaced(s, place[0], place[1])
+        d, d_u, d_v = displacement_at(s, place[0], place[1])
         fu, fv = vector(1.0 + chop * d_u[0], chop * d_u[1]), vector(chop * d_v[0], 1.0 + chop * d_v[1])
         away = place + chop * d - target
         before = miss
@@ -197,7 +197,7 @@ def resting_point(s: Any, target: Any, chop: Any) -> tuple[Any, Any, Any, Any]:
 
 
 @func
-def settled(s: Any, x: Any, y: Any) -> tuple[Any, bool_]:
+def water_point(s: Any, x: Any, y: Any) -> tuple[Any, bool_]:
     """(u, v) [cells] of the water over (x, y) [m], and whether it was found: one more step of Newton's method, by
     implicit differentiation with all derivatives of the point to where it stands and to the planes."""
     cells = type(s.size)(s.planes.shape[2])
@@ -220,7 +220,7 @@ def ocean_surface(s: Any, x: Any, y: Any) -> tuple[Any, Any, Any, Any, bool_]:
     s: `field.surface`, of a precision that x and y have too. Velocity and acceleration are zero where the field was
     evaluated without velocity. Not found: where crests fold over; the numbers are then those of water nearby.
     """
-    place, converged = settled(s, x, y)
+    place, converged = water_point(s, x, y)
     p, across = all_waves_at(s, place[0], place[1])
     chop = type(s.size)(s.choppiness[0])
     fxx, fyy, fxy, fyx = 1.0 + chop * p[6], 1.0 + chop * p[7], chop * p[3], chop * across

@@ -172,10 +172,10 @@ def DonelanBanner() -> Spreading:
 
 def integral(spreading: Spreading, x: float, age: float) -> float:
     """The integral over all directions at x times the peak frequency, by the trapezoidal rule."""
-    return float(sampled(spreading, x, age)[1].mean()) * 2.0 * _PI
+    return float(sample_spreading(spreading, x, age)[1].mean()) * 2.0 * _PI
 
 
-def sampled(spreading: Spreading, x: float, age: float, count: int = 4096) -> tuple[np.ndarray, np.ndarray]:
+def sample_spreading(spreading: Spreading, x: float, age: float, count: int = 4096) -> tuple[np.ndarray, np.ndarray]:
     """Angles [rad] all around, and the density [1/rad] there."""
     values = zeros(count, float64, "cpu")
     inputs = [float64(x), float64(age), spreading.parameter.to("cpu")]

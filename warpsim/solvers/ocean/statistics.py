@@ -38,14 +38,14 @@ class SeaStatistics:
 @checked
 def sea_statistics(spectrum: Spectrum, depth: float = DEEP) -> SeaStatistics:
     """What a spectrum says of the sea at a depth [m], integrated from 0.2 to 60 times its peak frequency."""
-    omega, density = sampled(spectrum, depth)
+    omega, density = sample_spectrum(spectrum, depth)
     m0, m1, m2 = (float(np.trapezoid(omega ** (n + 1) * density, np.log(omega))) for n in range(3))
     top = omega[np.argmax(density)]
     turn = 2.0 * math.pi
     return SeaStatistics(4.0 * math.sqrt(m0), turn / float(top), turn * m0 / m1, turn * math.sqrt(m0 / m2))
 
 
-def sampled(spectrum: Spectrum, depth: float = DEEP) -> tuple[np.ndarray, np.ndarray]:
+def sample_spectrum(spectrum: Spectrum, depth: float = DEEP) -> tuple[np.ndarray, np.ndarray]:
     """Angular frequencies [rad/s], evenly in their logarithm, and the density [m^2 s/rad] there."""
     p = spectrum.arrays("cpu")
     peak = float(spectrum.peak(vec4d(*(float(a.numpy()[0]) for a in p)))[0])

@@ -74,7 +74,7 @@ def damping_bend(height: Any, damping: Any, scale: Any) -> Any:
 
 
 @func
-def joined(p: Any, q: Any, damping: Any, scale: Any) -> tuple[Any, Any]:
+def combine_waves(p: Any, q: Any, damping: Any, scale: Any) -> tuple[Any, Any]:
     """Long waves p and short ones q at one place: their sum, and d D_y / d x, which damping parts from d D_x / d y."""
     h, sx, sy, rise = p[2], p[4], p[5], p[10]
     w, rate, bend = damping_weight(h, damping, scale), damping_rate(h, damping, scale), damping_bend(h, damping, scale)
