@@ -93,13 +93,13 @@ class Packed:
         for a in (self.number, self.kind, self.inv_mass, self.v, self.w, self.pull, self.rotation, *self._by_wall):
             lists.sort.gather(a, self._sorted[a.dtype])
             copy(a, self._sorted[a.dtype])
-        self.springs = self._carried(lists, self.springs)
+        self.springs = self._carry_over(lists, self.springs)
         if self.rolling:
-            self.wound = self._carried(lists, self.wound)
+            self.wound = self._carry_over(lists, self.wound)
         if self.sticky:
-            self.bonds = self._carried(lists, self.bonds)
+            self.bonds = self._carry_over(lists, self.bonds)
 
-    def _carried(self, lists: VerletList, carried: array) -> Any:
+    def _carry_over(self, lists: VerletList, carried: array) -> Any:
         """What is kept per row, by the present lists; another array where these have grown."""
         room = lists.rows.capacity
         target = self._room_to_sort(carried.dtype, room)
@@ -116,11 +116,11 @@ class Packed:
     def reserve(self, room: int) -> None:
         """Make room for so many rows; those that there are keep theirs."""
         if room > self.springs.size:
-            self.springs = self._widened(self.springs, room)
-            self.wound = self._widened(self.wound, room) if self.rolling else self.wound
-            self.bonds = self._widened(self.bonds, room) if self.sticky else self.bonds
+            self.springs = self._grow(self.springs, room)
+            self.wound = self._grow(self.wound, room) if self.rolling else self.wound
+            self.bonds = self._grow(self.bonds, room) if self.sticky else self.bonds
 
-    def _widened(self, carried: array, room: int) -> Any:
+    def _grow(self, carried: array, room: int) -> Any:
         self._room_to_sort(carried.dtype, room)
         wider = self._rows(room, carried.dtype)
         copy(wider, carried, count=carried.size)

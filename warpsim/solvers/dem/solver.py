@@ -18,7 +18,7 @@ from ...core.types.compounds import quaternion as quaternion_type
 from ...errors import ModelError, StateError, shown
 from ..graph_cache import GraphCache
 from ..neighbours.verlet_list import VerletList, vector_of
-from ..particles.nozzle import arrived, check_streams
+from ..particles.nozzle import arrival_mask, check_streams
 from ..particles.origin import origin_of, place_shapes
 from ..particles.statistics import longest
 from ..scene.bands import check_contact_bands
@@ -86,7 +86,7 @@ class SolverDEM(Fixed):
         check: bool = False, streams: Sequence[GrainStream] = (),
     ):  # fmt: skip
         refuse((model_problem(model),))
-        kinds = _listed(materials)
+        kinds = _material_list(materials)
         self.overlaps, self.check = overlaps, check
         self.model, self.substeps, self.law, self.rolling, self.force_limit = model, substeps, law, rolling, force_limit
         radius, number = model.particle_radius.numpy(), _numbers(particle_material, model.particle_count)
@@ -245,7 +245,7 @@ class SolverDEM(Fixed):
 
     def present(self, state: State) -> np.ndarray:
         """Which grains do not wait behind a nozzle, bool (particles,)."""
-        return arrived(self.streams, state)
+        return arrival_mask(self.streams, state)
 
     def statistics(self, state: State) -> GrainStatistics:
         """What is asked of a state, computed when it is read."""
@@ -313,7 +313,7 @@ class SolverDEM(Fixed):
             self._checked_dt = dt
 
 
-def _listed(materials: Material | Sequence[Material] | None) -> list[Material]:
+def _material_list(materials: Material | Sequence[Material] | None) -> list[Material]:
     """The materials as a list. Raises `ModelError` for anything else, and for none."""
     kinds = [Material()] if materials is None else [materials] if isinstance(materials, Material) else materials
     if isinstance(kinds, str) or not isinstance(kinds, Sequence) or not kinds or {type(k) for k in kinds} != {Material}:

@@ -86,11 +86,11 @@ class Nozzle(Fixed):
             launch(_require_particles, 1, [now, self.end], device=self.model.device, record_tape=False)
 
 
-def arrived(nozzles: Sequence[Any], state: State) -> np.ndarray:
+def arrival_mask(nozzles: Sequence[Any], state: State) -> np.ndarray:
     """Which particles of a state do not wait behind a nozzle, bool (particles,)."""
     there = np.ones(state.model.particle_count, dtype=bool)
     for nozzle in nozzles:
-        there[nozzle.particles[nozzle.released(state) :]] = False
+        there[nozzle.particles[nozzle.released_count(state) :]] = False
     return there
 
 

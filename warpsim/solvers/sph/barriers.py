@@ -276,7 +276,7 @@ def _hold_kernel(shape_type: int, imaged: bool, dim: int, watched: bool) -> Any:
     distance, in_sheet = DISTANCE[ShapeType(shape_type)], _in_sheet(dim)
 
     @func
-    def stopped(v: Any, n: Any, wall: Any) -> Any:
+    def stop_approach(v: Any, n: Any, wall: Any) -> Any:
         """A velocity without what approaches a wall of another velocity along its normal."""
         return v - n * min(dot(v - wall, n), v.dtype(0.0))
 
@@ -310,12 +310,12 @@ def _hold_kernel(shape_type: int, imaged: bool, dim: int, watched: bool) -> Any:
                     lacking = barrier.gap - away - dot(normal, travel)
                     if lacking > 0.0:
                         place += n * (lacking * far)
-                        faster = stopped(faster, n, surface_velocity(after, twist[s], place))
+                        faster = stop_approach(faster, n, surface_velocity(after, twist[s], place))
                     again, other = distance(to_shape(after, place), scale[s], barrier.source, heights, barrier.reach)
                     if again < barrier.gap and dot(normal, other) > again.dtype(_OPPOSITE):
                         n, far = in_sheet(quat_rotate(transform_get_rotation(after), other))
                         place += n * ((barrier.gap - again) * far)
-                        faster = stopped(faster, n, surface_velocity(after, twist[s], place))
+                        faster = stop_approach(faster, n, surface_velocity(after, twist[s], place))
                     held.x[i] = place - shift
                     held.v[i] = faster
             force = (faster - velocity) * (held.mass[i] / dt)

@@ -133,7 +133,7 @@ def _sample(
     moved, toward = points - normal * (row + away)[:, None], normal * row[:, None]
     if dim == 2:
         moved[:, 2] = origin[2]
-    inside[np.flatnonzero(thin & inside)[_repeated(moved[thin & inside], spacing)]] = False
+    inside[np.flatnonzero(thin & inside)[_find_repeats(moved[thin & inside], spacing)]] = False
     return moved[inside], toward[inside]
 
 
@@ -154,7 +154,7 @@ def _thickness(
     return thickness
 
 
-def _repeated(points: np.ndarray, spacing: float) -> np.ndarray:
+def _find_repeats(points: np.ndarray, spacing: float) -> np.ndarray:
     """Which points (n, 3) are at the place of one before them: lattices on both sides of a thin wall give both."""
     pairs = cKDTree(points).query_pairs(_CLOSE * spacing, output_type="ndarray") if len(points) else np.empty((0, 2))
     return np.unique(pairs.max(axis=1, initial=0)[pairs[:, 0] != pairs[:, 1]]).astype(int)

@@ -17,7 +17,7 @@ from ...core.runtime.rollout.footprint import may_run_again
 from ...errors import StateError
 from ..graph_cache import GraphCache
 from ..neighbours.verlet_list import vector_of
-from ..particles.nozzle import arrived, check_streams
+from ..particles.nozzle import arrival_mask, check_streams
 from ..particles.origin import origin_of, place_shapes
 from ..particles.statistics import longest
 from ..scene.checks import check_step, count_or_none, flag, model_problem, refuse
@@ -372,7 +372,7 @@ class SolverSPH(Fixed):
 
     def present(self, state: State) -> np.ndarray:
         """Which particles do not wait behind a nozzle, bool (particles,)."""
-        return arrived(self.streams, state)
+        return arrival_mask(self.streams, state)
 
     def statistics(self, state: State) -> FluidStatistics:
         """What is asked of a state, computed when it is read."""
