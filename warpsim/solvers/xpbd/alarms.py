@@ -46,7 +46,7 @@ class Alarms:
         """Look at the state after a step. poses: of shapes; surfaces: whether triangles are to keep apart."""
         m, q = self.model, state.particle_q
         looks: dict[str, tuple[type[Warning], Any]] = {
-            "strain": (StrainWarning, lambda: XPBDStatistics(m, state).overstrained(OVERSTRAINED)),
+            "strain": (StrainWarning, lambda: XPBDStatistics(m, state).find_overstrain(OVERSTRAINED)),
             "shapes": (CrossingWarning, lambda: deepest_inside(m, q, poses) or deepest_edge(m, q, poses)),
             "surfaces": (CrossingWarning, lambda: first_crossing(m, q) if surfaces else None),
         }

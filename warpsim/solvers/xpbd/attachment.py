@@ -10,7 +10,7 @@ from ...core.lib.quaternions import quat_rotate
 from ...core.lib.transforms import transform_get_rotation
 from ..scene.shapes import surface_velocity, to_world
 from .constraints import Constraints
-from .particle import position, pushed
+from .particle import apply_impulse, position
 
 if TYPE_CHECKING:
     from ..scene.control import Control
@@ -24,8 +24,8 @@ class Attachments(Constraints):
 
     def __init__(self, model: Model, iterated: bool):
         super().__init__(model, model.attachment_particle, int32, model.vec3, iterated, model.attachment_damping)
-        self.targets, self.pace = self.gathered(model.vec3), self.gathered(model.vec3)
-        self.soft, self.drag = self.gathered(model.dtype), self.gathered(model.dtype)
+        self.targets, self.pace = self.make_rows(model.vec3), self.make_rows(model.vec3)
+        self.soft, self.drag = self.make_rows(model.dtype), self.make_rows(model.dtype)
         self.shape = array(model.attachment_shape.numpy()[self.coloring.order], dtype=int32, device=model.device)
 
     def prepare(self, control: Control, h: float) -> None:
@@ -94,7 +94,7 @@ def project_attachment(iterated: bool) -> Any:
             change = -error / (a[3] + soft[c])
             if iterated:
                 multiplier[c] = multiplier[c] + change
-            x[i] = pushed(a, change)
+            x[i] = apply_impulse(a, change)
 
     return project
 

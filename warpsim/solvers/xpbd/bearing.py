@@ -23,7 +23,7 @@ from ...core.language import (
 )  # fmt: skip
 from ...core.runtime.arrays.fixed import Fixed
 from ..particles.mass import inverse_mass
-from .particle import position, pushed
+from .particle import apply_impulse, position
 from .statics import Patterns
 
 if TYPE_CHECKING:
@@ -277,7 +277,7 @@ def push(owner: array(dtype=int32), shares: array(dtype=Any), impulses: array(dt
     """Move the particles of a body."""
     i = tid()
     if owner[i] >= 0:
-        x[i] = pushed(x[i], shares[owner[i]] * impulses[i])
+        x[i] = apply_impulse(x[i], shares[owner[i]] * impulses[i])
 
 
 @kernel

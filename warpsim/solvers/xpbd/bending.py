@@ -22,8 +22,8 @@ from ...core.language import (
 from ...errors import ModelError
 from ..scene.model import vec6i
 from .constraints import Constraints
-from .folds import damp_dihedral, project_dihedral, row, solved
-from .particle import position, pushed
+from .folds import damp_dihedral, project_dihedral, row, solve_cholesky
+from .particle import apply_impulse, position
 
 if TYPE_CHECKING:
     from ..scene.control import Control
@@ -46,10 +46,10 @@ class Bending(Constraints):
         by_angle = kind == DIHEDRAL
         axes = model.vec3 if by_angle else matrix_type((3, 3), model.dtype)
         super().__init__(model, model.bend_indices, vec6i, axes, iterated, model.edge_damping)
-        self.rest = self.gathered(model.vec3 if by_angle else matrix_type((3, 4), model.dtype))
-        self.soft, self.drag = self.gathered(model.spatial_vector), self.gathered(model.dtype, self.dashpots)
-        self.shape = self.gathered(model.spatial_vector, self.dashpots)
-        self.impulses = self.gathered(model.vec3, 6 * self.count)
+        self.rest = self.make_rows(model.vec3 if by_angle else matrix_type((3, 4), model.dtype))
+        self.soft, self.drag = self.make_rows(model.spatial_vector), self.make_rows(model.dtype, self.dashpots)
+        self.shape = self.make_rows(model.spatial_vector, self.dashpots)
+        self.impulses = self.make_rows(model.vec3, 6 * self.count)
         self.source = model.edge_rest_angle if by_angle else model.edge_weights
         self.gather = gather_angles if by_angle else gather_weights
         self.kernel = (project_dihedral if by_angle else project_isometric)(iterated)
@@ -170,12 +170,12 @@ def push(first: int32, rows: array(dtype=vec6i), impulses: array(dtype=Any), x: 
     n, o = tid(), 6 * tid()
     i = rows[first + n]
     a, b, c, p, q, r = x[i[0]], x[i[1]], x[i[2]], x[i[3]], x[i[4]], x[i[5]]
-    x[i[3]] = pushed(p, impulses[o + 3])
-    x[i[4]] = pushed(q, impulses[o + 4])
-    x[i[5]] = pushed(r, impulses[o + 5])
-    x[i[0]] = pushed(a, impulses[o])
-    x[i[1]] = pushed(b, impulses[o + 1])
-    x[i[2]] = pushed(c, impulses[o + 2])
+    x[i[3]] = apply_impulse(p, impulses[o + 3])
+    x[i[4]] = apply_impulse(q, impulses[o + 4])
+    x[i[5]] = apply_impulse(r, impulses[o + 5])
+    x[i[0]] = apply_impulse(a, impulses[o])
+    x[i[1]] = apply_impulse(b, impulses[o + 1])
+    x[i[2]] = apply_impulse(c, impulses[o + 2])
 
 
 @kernel
@@ -226,9 +226,9 @@ def isometric_sums(
 @func
 def solved_rows(k: Vec[6, Float], s: Any) -> Any:
     """The rows m of a matrix with k m = s, for each axis."""
-    x = solved(k, vector(s[0, 0], s[1, 0], s[2, 0]))
-    y = solved(k, vector(s[0, 1], s[1, 1], s[2, 1]))
-    z = solved(k, vector(s[0, 2], s[1, 2], s[2, 2]))
+    x = solve_cholesky(k, vector(s[0, 0], s[1, 0], s[2, 0]))
+    y = solve_cholesky(k, vector(s[0, 1], s[1, 1], s[2, 1]))
+    z = solve_cholesky(k, vector(s[0, 2], s[1, 2], s[2, 2]))
     return matrix_from_rows(vector(x[0], y[0], z[0]), vector(x[1], y[1], z[1]), vector(x[2], y[2], z[2]))
 
 

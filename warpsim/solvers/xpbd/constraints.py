@@ -59,9 +59,9 @@ class Constraints(Fixed):
                              dtype=index_type, device=model.device)  # fmt: skip
         self.copies: Copies | None = None
         self.scratch: list[Any] = []
-        self.multipliers = self.gathered(multiplier, self.count if iterated else 0)
+        self.multipliers = self.make_rows(multiplier, self.count if iterated else 0)
 
-    def gathered(self, dtype: type, count: int | None = None) -> Any:
+    def make_rows(self, dtype: type, count: int | None = None) -> Any:
         """An array for materials in order of color."""
         rows = zeros(self.count if count is None else count, dtype, self.model.device, requires_grad=True)
         self.scratch.append(rows)

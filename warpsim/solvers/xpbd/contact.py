@@ -41,8 +41,8 @@ from ...core.lib.quaternions import quat_rotate
 from ...core.lib.transforms import transform_get_rotation
 from ..contact.contacts import note_filled
 from ..scene.shapes import DISTANCE, ShapeType, moved, surface_velocity, to_shape, to_world
-from .hits import Colliding, bounce_with, carry_on_with, hit_functions, rubbed
-from .particle import placed, position
+from .hits import Colliding, bounce_with, carry_on_with, friction_loss, hit_functions
+from .particle import move_to, position
 
 if TYPE_CHECKING:
     from ...core.frontend.functions.functions import Func
@@ -155,7 +155,7 @@ def turned_normal(n: Vec[3, Float], before: Vec[3, Float], touched: Float) -> Ve
 
 
 @func
-def directed(normal: Vec[3, Float]) -> bool:
+def has_direction(normal: Vec[3, Float]) -> bool:
     """Whether a distance has a direction, see `shapes`."""
     return dot(normal, normal) > 0.0
 
@@ -186,7 +186,7 @@ def sweep_with(distance: Func, is_table: bool) -> Any:
             above, normal = distance(a + t * way, scale, source, heights, keep + far)
             gap = above - keep
             closing = -dot(normal, way)
-            if not directed(normal):
+            if not has_direction(normal):
                 gap = max(max(gap, keep), _NEAR * far)
                 t = t + gap / far
             elif gap < _NEAR * far and closing > _NEAR * far:
@@ -253,7 +253,7 @@ def collide_with(shape_type: ShapeType, slots: int) -> Any:
         if a[3] > 0.0:
             p, keep = position(a), moving.radius[i] + margin[s]
             depth, inward, left = detect(shape, moving, i, keep, pose[s], twist[s], scale[s], heights)
-            if depth > 0.0 and directed(inward):
+            if depth > 0.0 and has_direction(inward):
                 n = quat_rotate(transform_get_rotation(pose[s]), inward)
                 u = surface_velocity(pose[s], twist[s], p)
                 way = p - moving.start[i] - h * u
@@ -263,7 +263,7 @@ def collide_with(shape_type: ShapeType, slots: int) -> Any:
                     past = moved(pose[s], twist[s], -h)
                     reach = keep + shape.deepest + length(way)
                     above, outward = distance(to_shape(past, moving.start[i]), scale[s], shape.source, heights, reach)
-                    if not directed(outward):
+                    if not has_direction(outward):
                         above = keep - depth - dot(way, n)
                     touched = since_contact(above, keep, depth, length(way))
                     turn = turned_normal(n, quat_rotate(transform_get_rotation(past), outward), touched)
@@ -275,9 +275,9 @@ def collide_with(shape_type: ShapeType, slots: int) -> Any:
                     e = restitution[s]
                     gained = dot(gravity[0], n) * min(-depth / arrival, h)
                 away = (1.0 + e) * depth
-                slid = rubbed(touched * (way - dot(way, n) * n), mu[s] * away, mu_static[s] * away)
+                slid = friction_loss(touched * (way - dot(way, n) * n), mu[s] * away, mu_static[s] * away)
                 moves = away * vector(n[0], n[1], n[2], 1.0 + 0.0 * away) + hits.pushed_by(moving, i, slot, s)
-                moving.x[i] = placed(a, p + away * n - slid)  # all that is read of it is: so lanes can run together
+                moving.x[i] = move_to(a, p + away * n - slid)  # all that is read of it is: so lanes can run together
                 leaving = max((1.0 + e) * gained - e * arrival, h * 0.0) + dot(u, n) + 0.5 * dot(way, turn) / h
                 hits.note(moving, i, slot, s, vector(n[0], n[1], n[2], leaving), moves)
                 if left > 0.0 and e > 0.0:
@@ -315,7 +315,7 @@ def recheck_with(shape_type: ShapeType, slots: int) -> Any:
             if t < 1.0:
                 touch = once + t * (here - once)
                 above, inward = distance(touch, scale[s], shape.source, heights, 2.0 * keep + length(here - once))
-                if directed(inward) and (t > 0.0 or enters(above, inward, here - once)):
+                if has_direction(inward) and (t > 0.0 or enters(above, inward, here - once)):
                     rotation = transform_get_rotation(pose[s])
                     n, back = quat_rotate(rotation, inward), quat_rotate(rotation, touch - here)
                     slot = min(hits.count_of(moving, i), int32(slots - 1))
@@ -325,7 +325,7 @@ def recheck_with(shape_type: ShapeType, slots: int) -> Any:
                         moves = moves + hits.pushed_by(moving, i, slot, hits.met_in(moving, i, slot))
                     u = surface_velocity(pose[s], twist[s], p)
                     arrival = dot(hits.velocity_before(moving, i, slot) - u, n)
-                    moving.x[i] = placed(moving.x[i], p + back)
+                    moving.x[i] = move_to(moving.x[i], p + back)
                     leaving = max(-restitution[s] * arrival, arrival) + dot(u, n)
                     hits.note(moving, i, slot, s, vector(n[0], n[1], n[2], leaving), moves)
                     moving.bounced[i] = -abs(moving.bounced[i])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.language import array, dot, int32, kernel, length, tid, vec2i, vector, vector_type
 from .constraints import Constraints
-from .particle import position, pushed
+from .particle import apply_impulse, position
 
 if TYPE_CHECKING:
     from ..scene.control import Control
@@ -19,8 +19,8 @@ class Springs(Constraints):
 
     def __init__(self, model: Model, iterated: bool):
         super().__init__(model, model.spring_indices, vec2i, model.dtype, iterated, model.spring_damping)
-        self.material = self.gathered(vector_type(2, model.dtype))
-        self.damping = self.gathered(model.dtype, self.dashpots)
+        self.material = self.make_rows(vector_type(2, model.dtype))
+        self.damping = self.make_rows(model.dtype, self.dashpots)
 
     def prepare(self, control: Control, h: float) -> None:
         """Rest lengths and compliances in order of color."""
@@ -76,8 +76,8 @@ def project_distance(iterated: bool) -> Any:
             if iterated:
                 multiplier[c] = multiplier[c] + change
             impulse = offset * (change / distance)
-            x[i] = pushed(a, impulse)
-            x[j] = pushed(b, -impulse)
+            x[i] = apply_impulse(a, impulse)
+            x[j] = apply_impulse(b, -impulse)
 
     return project
 

@@ -32,7 +32,7 @@ def reciprocal(pivot: Float, size: Float) -> Float:
 
 
 @func
-def solved(k: Vec[6, Float], r: Vec[3, Float]) -> Vec[3, Float]:
+def solve_cholesky(k: Vec[6, Float], r: Vec[3, Float]) -> Vec[3, Float]:
     """x of k x = r by Cholesky's method, as determinants overflow float32; k: elements 00, 11, 22, 01, 02, 12.
 
     Equations that others imply are passed over.
@@ -183,7 +183,7 @@ def project_dihedral(iterated: bool) -> Any:
         if iterated:
             error = error + product(s, multiplier[m])
         w, v = vector(a[3], b[3], c[3]), vector(p[3], q[3], r[3])
-        change = -solved(block(w, v, own, normals, along, beyond, steep) + s, error)
+        change = -solve_cholesky(block(w, v, own, normals, along, beyond, steep) + s, error)
         if iterated:
             multiplier[m] = multiplier[m] + change
         for k in range(3):
@@ -214,7 +214,7 @@ def damp_dihedral(
         y[2] + dot(row(normals, 2), beyond[2, 0] * k + beyond[2, 1] * s - steep[2] * v[i[5]]),
     )
     g = drag[m]
-    change = -g * solved(g * block(w, u, own, normals, along, beyond, steep) + shape[m], rate)
+    change = -g * solve_cholesky(g * block(w, u, own, normals, along, beyond, steep) + shape[m], rate)
     for j in range(3):
         impulses[o + j] = impulse(change, j, own, normals, along, beyond)
         impulses[o + 3 + j] = (-steep[j] * change[j]) * row(normals, j)

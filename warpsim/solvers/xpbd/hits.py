@@ -15,7 +15,7 @@ from ...core.language import (
     Array, Float, Vec, array, dot, func, generic_struct, int32, kernel, length, max, min, tid,
 )  # fmt: skip
 from ..scene.shapes import surface_velocity
-from .particle import corrected, position
+from .particle import correct_velocity, position
 
 if TYPE_CHECKING:
     from ...core.frontend.functions.functions import Func
@@ -197,7 +197,7 @@ def bounce_with(slots: int) -> Any:
         rest = gain - push
         if rest > 0.0:
             slip = after - surface_velocity(pose, twist, p)
-            after = after - rubbed(slip - dot(slip, n) * n, mu * rest, mu_static * rest)
+            after = after - friction_loss(slip - dot(slip, n) * n, mu * rest, mu_static * rest)
         return after
 
     @kernel
@@ -212,7 +212,7 @@ def bounce_with(slots: int) -> Any:
         """
         i = tid()
         a = moving.x[i]
-        p, u = position(a), corrected(v[i], moving.start[i], a, h)
+        p, u = position(a), correct_velocity(v[i], moving.start[i], a, h)
         if shove.shape[0] > 0:
             u = u - shove[i] / h
         first, second, third = moving.met0[i], int32(0), int32(0)
@@ -264,7 +264,7 @@ def retract(shove: array(dtype=Any), h: Any, v: array(dtype=Any)):
 
 
 @func
-def rubbed(slip: Vec[3, Float], sliding: Float, static: Float) -> Vec[3, Float]:
+def friction_loss(slip: Vec[3, Float], sliding: Float, static: Float) -> Vec[3, Float]:
     """What friction takes of a way or a velocity along a surface: all up to `static`, else `sliding` [m] or [m/s]."""
     far = length(slip)
     if far > max(static, sliding):

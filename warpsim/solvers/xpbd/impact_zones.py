@@ -24,7 +24,7 @@ from ..contact.contact_lists import sort_rows
 from ..contact.contacts import note_filled
 from ..scene.shapes import moved, to_shape, to_world
 from ..contact.surface_trees import exact
-from .particle import placed
+from .particle import move_to
 
 if TYPE_CHECKING:
     from ..contact.surface_impacts import SurfaceImpacts
@@ -219,7 +219,7 @@ def move_as_one(
         p = exact(start[i])
         way = shift[z] + turn[z] @ (p - centre[z])
         p = p + way + own * (exact(a) - p - way)
-        x[i] = placed(a, vector(a.dtype(p[0]), a.dtype(p[1]), a.dtype(p[2])))
+        x[i] = move_to(a, vector(a.dtype(p[0]), a.dtype(p[1]), a.dtype(p[2])))
 
 
 @kernel
@@ -246,4 +246,4 @@ def ride_on(
     if struck[z] > 0 and rounds[0] > _RIDING and a[3] > 0.0:
         s = ride[z]
         if s >= 0:
-            x[i] = placed(a, to_world(pose[s], to_shape(moved(pose[s], twist[s], -h), start[i])))
+            x[i] = move_to(a, to_world(pose[s], to_shape(moved(pose[s], twist[s], -h), start[i])))

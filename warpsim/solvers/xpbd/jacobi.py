@@ -15,7 +15,7 @@ import numpy as np
 
 from ...core.language import Kernel, array, int32, kernel, launch, tid, vector, zeros
 from ...core.runtime.arrays.fixed import Fixed
-from .particle import placed, position
+from .particle import move_to, position
 
 if TYPE_CHECKING:
     from ..scene.model import Model
@@ -90,7 +90,7 @@ def join(
     moved = p * 0.0
     for n in range(firsts[i], firsts[i + 1]):
         moved = moved + (position(parts[around[n]]) - p)
-    x[i] = placed(x[i], p + moved / factor[i])
+    x[i] = move_to(x[i], p + moved / factor[i])
 
 
 @kernel

@@ -15,7 +15,7 @@ from ...core.language import (
     vector,
 )  # fmt: skip
 from .constraints import Constraints
-from .particle import position, pushed
+from .particle import apply_impulse, position
 
 if TYPE_CHECKING:
     from ..scene.control import Control
@@ -27,8 +27,8 @@ class Membranes(Constraints):
 
     def __init__(self, model: Model, iterated: bool):
         super().__init__(model, model.tri_indices, vec3i, model.vec3, iterated, model.tri_damping)
-        self.pose, self.soft = self.gathered(model.vec4), self.gathered(matrix_type((3, 3), model.dtype))
-        self.damping = self.gathered(model.dtype, self.dashpots)
+        self.pose, self.soft = self.make_rows(model.vec4), self.make_rows(matrix_type((3, 3), model.dtype))
+        self.damping = self.make_rows(model.dtype, self.dashpots)
 
     def prepare(self, control: Control, h: float) -> None:
         """Rest shapes and compliances in order of color."""
@@ -46,7 +46,7 @@ class Membranes(Constraints):
         self.launch_dampers(damp, self.pose, self.soft, self.damping, x, v)
 
 
-def stretched(model: Model) -> bool:
+def has_membranes(model: Model) -> bool:
     """Whether any triangle of a model is a membrane."""
     return model.tri_count > 0 and bool((model.tri_stiffness.numpy()[:, :3] > 0.0).all(axis=1).any())
 
@@ -113,9 +113,9 @@ def project_membrane(iterated: bool) -> Any:
             change = -(inverse(w + soft[n]) @ error)
             if iterated:
                 multiplier[n] = multiplier[n] + change
-            x[i] = pushed(a, transpose(ga) @ change)
-            x[j] = pushed(b, transpose(gb) @ change)
-            x[k] = pushed(c, transpose(gc) @ change)
+            x[i] = apply_impulse(a, transpose(ga) @ change)
+            x[j] = apply_impulse(b, transpose(gb) @ change)
+            x[k] = apply_impulse(c, transpose(gc) @ change)
 
     return project
 

@@ -18,14 +18,14 @@ def position(a: Vec[4, Float]) -> Vec[3, Float]:
 
 
 @func
-def pushed(a: Vec[4, Float], impulse: Vec[3, Float]) -> Vec[4, Float]:
+def apply_impulse(a: Vec[4, Float], impulse: Vec[3, Float]) -> Vec[4, Float]:
     """A packed particle moved by its inverse mass times `impulse` [kg m]."""
     w = a[3]
     return type(a)(a[0] + w * impulse[0], a[1] + w * impulse[1], a[2] + w * impulse[2], w)
 
 
 @func
-def placed(a: Vec[4, Float], p: Vec[3, Float]) -> Vec[4, Float]:
+def move_to(a: Vec[4, Float], p: Vec[3, Float]) -> Vec[4, Float]:
     """A packed particle at another position."""
     return type(a)(p[0], p[1], p[2], a[3])
 
@@ -64,11 +64,11 @@ def predict(
         u = u / (1.0 + damping * h) + h * (gravity[0] + a[3] * force[i])
     v[i] = u
     start[i] = position(a)
-    x[i] = placed(a, position(a) + h * u)
+    x[i] = move_to(a, position(a) + h * u)
 
 
 @func
-def corrected(v: Vec[3, Float], start: Vec[3, Float], a: Vec[4, Float], h: Float) -> Vec[3, Float]:
+def correct_velocity(v: Vec[3, Float], start: Vec[3, Float], a: Vec[4, Float], h: Float) -> Vec[3, Float]:
     """The velocity (x - start) / h, as that of the prediction and its correction.
 
     What nothing corrects keeps its velocity to the last bit. The plain quotient would round it to multiples of the
@@ -81,4 +81,4 @@ def corrected(v: Vec[3, Float], start: Vec[3, Float], a: Vec[4, Float], h: Float
 def update_velocity(x: array(dtype=Any), start: array(dtype=Any), h: Any, v: array(dtype=Any)):
     """The velocity that moved a particle from where the substep began."""
     i = tid()
-    v[i] = corrected(v[i], start[i], x[i], h)
+    v[i] = correct_velocity(v[i], start[i], x[i], h)

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...core.language import Float, Kernel, Vec, array, cross, dot, func, int32, kernel, launch, tid, vec2i, zeros
 from ...core.runtime.arrays.fixed import Fixed
-from .particle import position, pushed
+from .particle import apply_impulse, position
 
 if TYPE_CHECKING:
     from ..scene.control import Control
@@ -143,4 +143,4 @@ def inflate(
 ):  # fmt: skip
     n = tid()
     i = members[n]
-    x[i] = pushed(x[i], change[owners[n]] * slope[n])
+    x[i] = apply_impulse(x[i], change[owners[n]] * slope[n])

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ...core.language import array, kernel, launch, tid, zeros_like
-from .particle import placed, position
+from .particle import move_to, position
 
 
 class Kind(Protocol):
@@ -55,6 +55,6 @@ def _residual(kind: Kind, still: array) -> Residual:
 def hold(x: array(dtype=Any), still: array(dtype=Any)):
     """The same places, without anything that moves."""
     i = tid()
-    a = placed(x[i], position(x[i]))
+    a = move_to(x[i], position(x[i]))
     a[3] = a[3] * 0.0
     still[i] = a

@@ -23,8 +23,8 @@ from ...core.language import (
 from ...core.runtime.arrays.fixed import Fixed
 from ...core.runtime.arrays.creation import copy
 from .contact import since_contact, turned_normal
-from .hits import rubbed
-from .particle import position, pushed
+from .hits import friction_loss
+from .particle import apply_impulse, position
 
 if TYPE_CHECKING:
     from ..contact.contacts import Contacts
@@ -186,11 +186,11 @@ def separate(
                             left = clamp(keep - length(before), keep * 0.0, depth)
                             away = away + part * left * normal
                             depth = depth - left
-                        slid = rubbed(touched * (way - dot(way, normal) * normal), mu[0] * depth, mu[0] * depth)
+                        slid = friction_loss(touched * (way - dot(way, normal) * normal), mu[0] * depth, mu[0] * depth)
                         total = total + part * (depth * normal - slid)
         if bounces != 0:
             shove[i] = shove[i] + a[3] * away
-        a = pushed(a, total + away)
+        a = apply_impulse(a, total + away)
     apart[i] = a
 
 
@@ -238,6 +238,6 @@ def rebound(
                     away = dot(slip, normal)
                     gain = -restitution[0] * onto - away
                     hold = mu[0] * max(gain, h * 0.0)
-                    change = gain * normal - rubbed(slip - away * normal, hold, hold)
+                    change = gain * normal - friction_loss(slip - away * normal, hold, hold)
                     total = total + (share(near, i, j, w) * inv_mass[i] / w) * change
     after[i] = u + total

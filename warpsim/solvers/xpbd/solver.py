@@ -35,7 +35,7 @@ from .bending import DIHEDRAL, ISOMETRIC, Bending
 from .contact import ShapeContact, place_shapes
 from .distance import Springs
 from .hits import retract
-from .membrane import Membranes, stretched
+from .membrane import Membranes, has_membranes
 from .particle import pack, predict, unpack, update_velocity
 from .pressure import Pressures
 from .residuals import Residual, residuals
@@ -111,7 +111,7 @@ class SolverXPBD(Fixed):
         model, (bending, order, relaxation) = self.model, self._methods
         kinds = {
             "springs": (model.spring_count, Springs),
-            "membranes": (model.tri_count * stretched(model), Membranes),
+            "membranes": (model.tri_count * has_membranes(model), Membranes),
             "tetrahedra": (model.tet_count, Tetrahedra),
             "bending": (model.bend_count, functools.partial(Bending, kind=bending)),
             "attachments": (model.attachment_count, Attachments),

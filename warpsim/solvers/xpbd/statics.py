@@ -86,12 +86,12 @@ def _ways(blocks: np.ndarray, places: np.ndarray, body: np.ndarray, mass: np.nda
     inert = _INERT * highest[body[used]] * m
     load = m[:, None] * (used[:, None] % 3 == np.arange(3))
     ways = np.zeros((n, 3))
-    ways[used] = _solved((stiffness + diags_array(inert)).tocsc(), load)
+    ways[used] = _solve((stiffness + diags_array(inert)).tocsc(), load)
     carried = ((load - inert[:, None] * ways[used]) ** 2).sum(axis=1) / m
     return ways, np.bincount(body[used], carried) > _FAINT * np.bincount(body[used], m)
 
 
-def _solved(matrix: Any, load: np.ndarray) -> np.ndarray:
+def _solve(matrix: Any, load: np.ndarray) -> np.ndarray:
     """Of a symmetric positive definite matrix, for three columns."""
     if len(load) <= _DIRECT:
         return splu(matrix, permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True}).solve(load)

@@ -26,7 +26,7 @@ from ...core.language import (
 )  # fmt: skip
 from ...core.runtime.arrays.fixed import Fixed
 from ...core.lib.closest import closest_point_edge_edge, closest_point_triangle
-from .particle import position, pushed
+from .particle import apply_impulse, position
 
 if TYPE_CHECKING:
     from ..contact.surface_contacts import SurfaceContacts
@@ -134,4 +134,4 @@ def separate(
             room = room + abs(w[2]) * inv_mass[k[2]] * crowd[k[2]] + abs(w[3]) * inv_mass[k[3]] * crowd[k[3]]
             if room > 0.0:
                 total = total + (own / room) * push[c]
-    x[i] = pushed(x[i], total)
+    x[i] = apply_impulse(x[i], total)

@@ -54,16 +54,16 @@ class Sweeps(Fixed):
         w = workspace
         contacts.watch(w.start, w.v, h, w.x)
 
-        def swept() -> None:
+        def sweep_all() -> None:
             self._stop(contacts, w, _EARLY)
             contacts.forget_sides()
             touch()
             self._clear(contacts, control, w, h, shapes)
 
         if _must_record_all():
-            swept()
+            sweep_all()
         else:
-            capture_if(contacts.fast, swept, touch)
+            capture_if(contacts.fast, sweep_all, touch)
 
     def _stop(self, contacts: SurfaceContacts, w: Workspace, most: int, shapes: Work | None = None) -> None:
         """Rounds of impulses until nothing meets."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.language import array, int32, kernel, length, tid
 from .constraints import Constraints
-from .particle import placed, position
+from .particle import move_to, position
 
 if TYPE_CHECKING:
     from ..scene.control import Control
@@ -25,7 +25,7 @@ class Tethers(Constraints):
         rows = model.tether_indices.numpy()
         super().__init__(model, rows[:, :1].copy(), int32, model.dtype, False)
         self.anchor = array(rows[self.coloring.order, 1], dtype=int32, device=model.device)
-        self.limit = self.gathered(model.dtype)
+        self.limit = self.make_rows(model.dtype)
 
     def prepare(self, control: Control, h: float) -> None:
         """Lengths in order of color."""
@@ -52,4 +52,4 @@ def project_tether(
     offset = position(a) - hold
     distance = length(offset)
     if a[3] > 0.0 and distance > limit[c]:
-        x[i] = placed(a, hold + offset * (limit[c] / distance))
+        x[i] = move_to(a, hold + offset * (limit[c] / distance))

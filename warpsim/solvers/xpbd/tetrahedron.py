@@ -34,7 +34,7 @@ from ...core.language import (
 )  # fmt: skip
 from .bearing import Bearing
 from .constraints import Constraints
-from .particle import position, pushed
+from .particle import apply_impulse, position
 from .statics import patterns
 
 if TYPE_CHECKING:
@@ -55,8 +55,8 @@ class Tetrahedra(Constraints):
         super().__init__(model, model.tet_indices, vec4i, model.tet_pose.dtype, remembered, model.tet_damping)
         self.bearing = None if borne is None else Bearing(model, borne, self.coloring.order)
         self.scratch += [] if self.bearing is None else self.bearing.scratch
-        self.pose, self.material = self.gathered(model.tet_pose.dtype), self.gathered(model.vec3)
-        self.viscous = self.gathered(model.dtype, self.dashpots)
+        self.pose, self.material = self.make_rows(model.tet_pose.dtype), self.make_rows(model.vec3)
+        self.viscous = self.make_rows(model.dtype, self.dashpots)
         self.tiny = model.dtype((16.0 * np.finfo(model.tet_volume.numpy().dtype).eps) ** 2)
 
     def prepare(self, control: Control, h: float) -> None:
@@ -251,7 +251,7 @@ def enough(step: Float, gain: Float, change: Float, kinetic: Float) -> bool:
 
 
 @func
-def resolved(
+def solve_impulses(
     f: Mat[3, 3, Float], s: Mat[3, 3, Float], mobile: Mat[3, 3, Float], m: Vec[3, Float], tiny: Float
 ) -> Mat[3, 3, Float]:
     """What the impulses become, from S on; tiny: squared relative change of F that rounding makes."""
@@ -297,15 +297,15 @@ def project_tetrahedron(iterated: bool) -> Any:
             before = 0.0 * inv
             if iterated:
                 before = before + multiplier[n]
-            after = resolved(f, before, mobile, material[n], tiny)
+            after = solve_impulses(f, before, mobile, material[n], tiny)
             if iterated:
                 multiplier[n] = after
             impulse = (after - before) @ transpose(inv)
             p, q, r = column(impulse, 0), column(impulse, 1), column(impulse, 2)
-            x[i] = pushed(a, -(p + q + r))
-            x[j] = pushed(b, p)
-            x[k] = pushed(c, q)
-            x[l] = pushed(d, r)
+            x[i] = apply_impulse(a, -(p + q + r))
+            x[j] = apply_impulse(b, p)
+            x[k] = apply_impulse(c, q)
+            x[l] = apply_impulse(d, r)
 
     return project
 
