@@ -16,7 +16,8 @@ from ...core.language import float32
 from ...errors import ModelError
 from . import cloth, pressure, soft
 from .checks import check_materials
-from .model import Model
+from .columns import Columns
+from .model import Model, Shapes
 from .rotations import rotated, rotation_onto
 from .rows import Rows, one_each, warp_and_weft
 from .shapes import ShapeType
@@ -353,7 +354,11 @@ class ModelBuilder:
         area or volume, indices out of range.
         """
         check_materials(self)
-        return Model(self, device, requires_grad, dtype)
+        columns = Columns(self)
+        rows = {name: columns[f.fresh] for name, f in Model.fields.items()}
+        objects = [self.sources[k] if k >= 0 else None for k in self.shapes["source"].tolist()]
+        shapes = Shapes(self.shapes["type"].tolist(), objects)
+        return Model(rows, shapes, self.pressure_faces, self.up_axis, device, requires_grad, dtype)
 
     def place(self, vertices: Any, pos: Any, rot: Any, scale: float = 1.0) -> np.ndarray:
         """Vertices (n, 3) scaled, turned by the quaternion `rot` (x, y, z, w), and moved to `pos` [m]."""

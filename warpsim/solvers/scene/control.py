@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...arguments import checked, numbers
-from ...core.language import array, clone, kernel, launch, tid, zeros
+from ...core.language import array, kernel, launch, tid
 from ...core.runtime.arrays.fixed import Fixed
 from ...errors import StateError
+from .fields import HasFields, field, fresh
+from .memory import Memory
 from .shapes import moved
 
 if TYPE_CHECKING:
     from .model import Model
 
 
-class Control(Fixed):
+class Control(HasFields, Fixed):
     """Inputs of a step. Made by `model.control()`; every field is an array, so each can have a gradient.
-
-    gravity: one vec3 [m/s^2].
-    wind: velocity of the air, one vec3 [m/s].
-    shape_transform: poses of shapes when a step begins, transform (shapes,) [m].
-    shape_velocity: twists with which they move during the step, spatial_vector (shapes,): angular [rad/s], then that
-        of the shape's origin [m/s].
-    attachment_target: where attachments hold their particle when a step begins, vec3 (attachments,) [m]; of those to a
-        shape, in the shape's frame.
-    attachment_velocity: how targets move during the step, vec3 (attachments,) [m/s].
-    spring_activation: relative change of rest lengths of springs, (springs,) [-].
 
     Arrays may be replaced by others of the same dtype, shape and device; a step raises `StateError` for any other.
     A step does not change a control: `advance(dt)` moves poses and targets on to where they are after it.
@@ -33,27 +26,47 @@ class Control(Fixed):
 
     unfit = StateError
 
+    gravity = field("vec3", "", "m/s^2", "acceleration", "gravity")
+    wind = field("vec3", "", "m/s", "velocity of the air")
+    shape_transform = field("transform", "shape", "m", "pose when a step begins", "shape_transform")
+    shape_velocity = field(
+        "vec6", "shape", "rad/s, m/s", "twist during the step: angular, then that of the shape's origin"
+    )
+    attachment_target = field(
+        "vec3", "attachment", "m", "where its particle is held when a step begins; in its shape's frame, if it has one",
+        "attachment_target",
+    )  # fmt: skip
+    attachment_velocity = field("vec3", "attachment", "m/s", "how its target moves during the step")
+    spring_activation = field("real", "spring", "-", "relative change of its rest length")
+
     @checked
     def __init__(self, model: Model, requires_grad: bool | None = None):
         self.model = model
         grad = model.requires_grad if requires_grad is None else requires_grad
-        options: dict[str, Any] = {"device": model.device, "requires_grad": grad}
-        self.gravity = clone(model.gravity, requires_grad=grad)
-        self.wind = zeros(1, model.vec3, **options)
-        self.shape_transform = clone(model.shape_transform, requires_grad=grad)
-        self.shape_velocity = zeros(model.shape_count, model.spatial_vector, **options)
-        self.attachment_target = clone(model.attachment_target, requires_grad=grad)
-        self.attachment_velocity = zeros(model.attachment_count, model.vec3, **options)
-        self.spring_activation = zeros(model.spring_count, model.dtype, **options)
+        for name, f in self.fields.items():
+            setattr(self, name, fresh(f, model, grad))
 
     @property
     def arrays(self) -> dict[str, Any]:
         """All arrays by name."""
-        own = vars(self)
-        return {name: own[name] for name in own["_layouts"]}
+        return {name: getattr(self, name) for name in self.fields}
 
     def _may_replace(self, name: str, present: Any) -> bool:
         return name != "model"
+
+    def arguments(self) -> dict[str, Any]:
+        """See `Savable`."""
+        return {"model": self.model}
+
+    def memory(self) -> Memory:
+        """See `Savable`."""
+        return self.arrays
+
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        """See `Savable`."""
+        for name in self.fields:
+            setattr(self, name, memory[name])
+        self.check_replaced("control")
 
     @checked
     def set_shape(self, shape: int, position: Any = None, rotation: Any = None, velocity: Any = None,

@@ -2,82 +2,153 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...arguments import checked
-from ...core.language import (
-    array, float32, float64, int32, matrix_type, transformd, transformf, vec2i, vec3d, vec3f, vec3i, vec4i, vector_type,
-)  # fmt: skip
-from ...core.runtime.arrays.fixed import Fixed, read_only
+from ...core.language import array
+from ...core.runtime.arrays.fixed import Fixed
 from ...core.runtime.devices.device import get_device
 from ...core.types.compounds import scalar_of
 from ...core.types.scalars import is_float
 from ...errors import ModelError
 from ...geometry.mesh.mesh import Mesh
 from ...geometry.volume.volume import Volume
-from . import bends, closed, cloth
+from . import closed
 from .control import Control
+from .fields import GROUPS, HasFields, field, filled, precision_of
 from .shapes import ShapeType
 from .state import State
 
-if TYPE_CHECKING:
-    from .builder import ModelBuilder
-
 _SOURCES = {ShapeType.MESH: Mesh, ShapeType.HOLLOW_MESH: Mesh, ShapeType.SDF: Volume}
-vec6i = vector_type(6, int32)
-_PRECISIONS = {float32: (vec3f, transformf), float64: (vec3d, transformd)}
 
 
-class Model(Fixed):
+class Shapes(NamedTuple):
+    """What shapes are besides numbers: kinds, and the meshes, volumes and tables of heights that they are made of."""
+
+    kinds: Sequence[int]
+    objects: Sequence[Any]
+
+
+class StateField(NamedTuple):
+    """An array that states have because a solver asked for it: elements of a type, filled with a value."""
+
+    dtype: Any
+    count: int
+    value: Any
+    unit: str
+    about: str
+
+
+class Model(HasFields, Fixed):
     """Made by `ModelBuilder.finalize`. Its arrays stay in the order in which things were added.
 
     Float arrays may be written between steps (materials, rest lengths), or replaced by others of the same layout, and
     have gradients with `requires_grad`; arrays of integers are fixed, on the host read-only.
 
-    particle_q, particle_qd: where states start, vec3 (particles,) [m], [m/s]. particle_mass [kg], 0 for what is
-        held; particle_radius [m]: (particles,).
-    spring_indices: vec2i (springs,). spring_rest_length [m], spring_compliance [m/N], spring_damping [N s/m].
-    edge_indices: vec4i (edges,): two beside the edge, then its ends. edge_rest_angle [rad]. edge_weights: vec4, with
-        which the corners of a slightly bent edge sum up to its angle times its normal [1/m]. edge_compliance [1/(N m)],
-        edge_damping [N m s]: of the sheet, per width.
-    bend_indices: (bends, 6), corners of triangles that bend, and those beyond the edges across from each. bend_edges,
-        bend_turns: vec3i, these edges and how each is turned. bend_flexibility: (bends, 6) [-]. See `bends.Bends`.
-    tri_indices: vec3i (triangles,). tri_pose: mat22, inverse of the rest edges [1/m]. tri_area [m^2].
-        tri_stiffness: vec4: Young's modulus times thickness along warp and weft, shear [N/m], Poisson's ratio.
-        tri_damping [s], tri_drag, tri_lift [-].
-    tet_indices: vec4i (tetrahedra,). tet_pose: mat33, inverse of the rest edges [1/m]. tet_volume [m^3]. tet_mu,
-        tet_lambda: Lame's parameters [Pa]. tet_damping [s].
-    attachment_particle, attachment_shape: int32 (attachments,); shape -1 is the world. attachment_target [m],
-        attachment_compliance [m/N], attachment_damping [N s/m].
-    pressure_faces: tuple of triangles (n, 3), on the host. pressure_target [m^3], pressure_compliance [m^3/Pa]:
-        (pressures,).
-    tether_indices: vec2i (tethers,): a particle and what it hangs on. tether_length [m].
-    shape_type: tuple of `ShapeType`, on the host. shape_transform, shape_scale, shape_margin [m], shape_mu,
-        shape_mu_static, shape_restitution [-], shape_source: ids of meshes and volumes: (shapes,).
-    shape_object: tuple of those meshes and volumes, and of tables of heights; None for other shapes.
-    gravity: one vec3 [m/s^2].
+    particle_count, spring_count, ...: how many there are of each of `fields.GROUPS`.
+    pressure_faces: tuple of triangles (n, 3), on the host. shape_type: tuple of `ShapeType`, on the host. shape_source:
+    ids of meshes and volumes; shape_object: tuple of those, and of tables of heights; None for other shapes.
     """
 
     unfit = ModelError
 
+    particle_q = field("vec3", "particle", "m", "where states start", "particles.q")
+    particle_qd = field("vec3", "particle", "m/s", "their velocities", "particles.qd")
+    particle_mass = field("real", "particle", "kg", "mass, 0 for what is held", "particles.mass")
+    particle_radius = field("real", "particle", "m", "how far contact keeps it from others", "particles.radius")
+
+    spring_indices = field("int2", "spring", "-", "particles at its ends", "springs.indices", refers="particle")
+    spring_rest_length = field("real", "spring", "m", "length without force", "springs.rest_length")
+    spring_compliance = field("real", "spring", "m/N", "1 / stiffness", "springs.compliance")
+    spring_damping = field("real", "spring", "N s/m", "damping", "springs.damping")
+
+    edge_indices = field(
+        "int4", "edge", "-", "two particles beside it, then its ends", "edges.indices", refers="particle"
+    )
+    edge_rest_angle = field("real", "edge", "rad", "angle without force", "edges.rest_angle")
+    edge_weights = field(
+        "vec4", "edge", "1/m", "with which corners of a slight bend sum up to angle times normal", "edge_weights"
+    )
+    edge_compliance = field("real", "edge", "1/(N m)", "of the sheet, per width", "edges.compliance")
+    edge_damping = field("real", "edge", "N m s", "of the sheet, per width", "edges.damping")
+
+    bend_indices = field(
+        "int6", "bend", "-", "corners of a triangle that bends, and those beyond the edges across from each",
+        "bend_indices", refers="particle",
+    )  # fmt: skip
+    bend_edges = field("int3", "bend", "-", "these edges, -1 for none", "bend_edges", refers="edge", gaps=True)
+    bend_turns = field("int3", "bend", "-", "how each is turned, see `bends.Bends`", "bend_turns")
+    bend_flexibility = field("vec6", "bend", "-", "angles per moment, see `bends.Bends`", "bend_flexibility")
+
+    tri_indices = field("int3", "tri", "-", "corners", "triangles.indices", refers="particle")
+    tri_pose = field("mat22", "tri", "1/m", "inverse of the rest edges", "tri_pose")
+    tri_area = field("real", "tri", "m^2", "at rest", "tri_area")
+    tri_stiffness = field(
+        "vec4", "tri", "N/m", "Young's modulus times thickness along warp and weft, shear, Poisson's ratio [-]",
+        "tri_stiffness",
+    )  # fmt: skip
+    tri_damping = field("real", "tri", "s", "damping time of the membrane", "triangles.damping")
+    tri_drag = field("real", "tri", "-", "coefficient of drag", "triangles.drag")
+    tri_lift = field("real", "tri", "-", "coefficient of lift", "triangles.lift")
+
+    tet_indices = field("int4", "tet", "-", "corners", "tetrahedra.indices", refers="particle")
+    tet_pose = field("mat33", "tet", "1/m", "inverse of the rest edges", "tet_pose")
+    tet_volume = field("real", "tet", "m^3", "at rest", "tet_volume")
+    tet_mu = field("real", "tet", "Pa", "Lame's second parameter", "tetrahedra.mu")
+    tet_lambda = field("real", "tet", "Pa", "Lame's first parameter", "tetrahedra.lam")
+    tet_damping = field("real", "tet", "s", "damping time", "tetrahedra.damping")
+
+    attachment_particle = field("int", "attachment", "-", "what is held", "attachments.particle", refers="particle")
+    attachment_shape = field(
+        "int", "attachment", "-", "by which shape, -1 for the world", "attachments.shape", refers="shape", gaps=True
+    )
+    attachment_target = field("vec3", "attachment", "m", "where, in the shape's frame", "attachments.target")
+    attachment_compliance = field("real", "attachment", "m/N", "1 / stiffness", "attachments.compliance")
+    attachment_damping = field("real", "attachment", "N s/m", "damping", "attachments.damping")
+
+    pressure_target = field("real", "pressure", "m^3", "volume without pressure", "pressures.target")
+    pressure_compliance = field("real", "pressure", "m^3/Pa", "volume over bulk modulus", "pressures.compliance")
+
+    tether_indices = field(
+        "int2", "tether", "-", "a particle and what it hangs on", "tethers.indices", refers="particle"
+    )
+    tether_length = field("real", "tether", "m", "how far it gets from there", "tethers.length")
+
+    shape_transform = field("transform", "shape", "m", "pose", "shapes.transform")
+    shape_scale = field("vec3", "shape", "m", "sizes, see `ShapeType`", "shapes.scale")
+    shape_mu = field("real", "shape", "-", "coefficient of sliding friction", "shapes.mu")
+    shape_mu_static = field("real", "shape", "-", "that of sticking", "shapes.mu_static")
+    shape_restitution = field("real", "shape", "-", "speed after a bounce per speed before", "shapes.restitution")
+    shape_margin = field("real", "shape", "m", "kept around it", "shapes.margin")
+
+    gravity = field("vec3", "", "m/s^2", "acceleration", "gravity")
+
     @checked
-    def __init__(self, builder: ModelBuilder, device: Any, requires_grad: bool, dtype: Any):
-        if not isinstance(dtype, type) or dtype not in _PRECISIONS:
-            raise ModelError(f"dtype is {dtype!r}\nexpected: wp.float32 or wp.float64")
+    def __init__(
+        self, columns: Mapping[str, Any], shapes: Shapes, pressure_faces: Sequence[np.ndarray], up_axis: str,
+        device: Any, requires_grad: bool, dtype: Any,
+    ):  # fmt: skip
+        """columns: rows of each field, by the name of the field. Raises `ModelError` for indices of nothing."""
+        types = precision_of(dtype)
         self.device, self.requires_grad, self.dtype = get_device(device), requires_grad, dtype
-        self.vec3, self.transform = _PRECISIONS[dtype]
-        self.spatial_vector, self.vec4 = vector_type(6, dtype), vector_type(4, dtype)
-        self.up_axis = builder.up_axis
-        self.state_fields: dict[str, tuple[Any, int, Any]] = {}
-        self._add_particles(builder)
-        self._add_constraints(builder)
-        self._add_surfaces(builder)
-        self._add_tetrahedra(builder)
-        self._add_attachments(builder)
-        self._add_shapes(builder)
-        self.gravity = self._floats([builder.gravity * builder.up], self.vec3)
+        self.vec3, self.vec4, self.spatial_vector, self.transform = types.vec3, types.vec4, types.vec6, types.transform
+        self.up_axis = up_axis
+        self.state_fields: dict[str, StateField] = {}
+        counts = {f.per: len(columns[name]) for name, f in self.fields.items() if f.per}
+        for group in GROUPS:
+            setattr(self, f"{group}_count", counts[group])
+        for name, f in self.fields.items():
+            f.check(columns[name], counts)
+            setattr(self, name, filled(columns[name], f.dtype(types), self.device, requires_grad))
+        self.pressure_faces = tuple(pressure_faces)
+        _check_lengths(self, shapes)
+        self.shape_type = tuple(ShapeType(kind) for kind in shapes.kinds)
+        self.shape_object = tuple(shapes.objects)
+        self.shape_source = tuple(self._source_id(k) for k in range(self.shape_count))
+        self.shape_heights = tuple(self._height_table(k) for k in range(self.shape_count))
 
     def _may_replace(self, name: str, present: Any) -> bool:
         floats = isinstance(present, array) and is_float(scalar_of(present.dtype))
@@ -94,98 +165,13 @@ class Model(Fixed):
         return Control(self, requires_grad)
 
     @checked
-    def add_state_field(self, name: str, dtype: Any, count: int, value: Any = 0) -> None:
+    def add_state_field(
+        self, name: str, dtype: Any, count: int, value: Any = 0, unit: str = "-", about: str = ""
+    ) -> None:  # fmt: skip
         """Give states made from now on one more array, filled with `value`: what a solver carries from step to step."""
-        self.state_fields[name] = (dtype, count, value)
+        self.state_fields[name] = StateField(dtype, count, value, unit, about)
 
-    # ----- arrays ---------------------------------------------------------------------------------
-
-    def _floats(self, values: Any, dtype: Any = None) -> Any:
-        dtype = dtype or self.dtype
-        shape = np.asarray(values).shape
-        if 0 in shape:
-            return array(shape=shape[:1], dtype=dtype, device=self.device, requires_grad=self.requires_grad)
-        return array(values, dtype=dtype, device=self.device, requires_grad=self.requires_grad)
-
-    def _integers(self, values: Any, dtype: Any = int32) -> Any:
-        if not len(values):
-            return array(shape=(0,), dtype=dtype, device=self.device)
-        return read_only(array(values, dtype=dtype, device=self.device))
-
-    def _add_particles(self, builder: ModelBuilder) -> None:
-        table = builder.particles
-        self.particle_count = table.count
-        self.particle_q, self.particle_qd = (self._floats(table[name], self.vec3) for name in ("q", "qd"))
-        self.particle_mass, self.particle_radius = self._floats(table["mass"]), self._floats(table["radius"])
-
-    def _add_constraints(self, builder: ModelBuilder) -> None:
-        """Springs, and bending over edges."""
-        springs, edges = builder.springs, builder.edges
-        self.spring_count, self.edge_count = springs.count, edges.count
-        self.spring_indices = self._integers(springs["indices"], vec2i)
-        self.spring_rest_length = self._floats(springs["rest_length"])
-        self.edge_indices = self._integers(edges["indices"], vec4i)
-        self.edge_rest_angle = self._floats(edges["rest_angle"])
-        self.edge_weights = self._floats(cloth.cotangent_weights(edges["shape"]), self.vec4)
-        bent = bends.elements(edges["indices"], edges["shape"], builder.particles["mass"] == 0.0)
-        self.bend_count = len(bent.indices)
-        self.bend_indices = self._integers(bent.indices, vec6i)
-        self.bend_edges, self.bend_turns = self._integers(bent.edges, vec3i), self._integers(bent.turns, vec3i)
-        self.bend_flexibility = self._floats(bent.flexibility, self.spatial_vector)
-        for prefix, table in (("spring", springs), ("edge", edges)):
-            for name in ("compliance", "damping"):
-                setattr(self, f"{prefix}_{name}", self._floats(table[name]))
-
-    def _add_surfaces(self, builder: ModelBuilder) -> None:
-        """Triangles."""
-        table = builder.triangles
-        rest = table["rest"].reshape(-1, 3, 2)
-        frames = np.stack([rest[:, 1] - rest[:, 0], rest[:, 2] - rest[:, 0]], axis=2)
-        area = 0.5 * np.linalg.det(frames)
-        frames[~(area > 0.0)] = np.eye(2)  # without stiffness a triangle may have any shape
-        self.tri_count = table.count
-        self.tri_indices = self._integers(table["indices"], vec3i)
-        self.tri_pose = self._floats(np.linalg.inv(frames), matrix_type((2, 2), self.dtype))
-        self.tri_area = self._floats(area)
-        self.tri_stiffness = self._floats(np.column_stack([table["ke"], table["shear"], table["nu"]]), self.vec4)
-        self.tri_damping, self.tri_drag, self.tri_lift = (self._floats(table[n]) for n in ("damping", "drag", "lift"))
-
-    def _add_tetrahedra(self, builder: ModelBuilder) -> None:
-        table = builder.tetrahedra
-        rest = table["rest"].reshape(-1, 4, 3)
-        frames = np.swapaxes(rest[:, 1:] - rest[:, :1], 1, 2)
-        self.tet_count = table.count
-        self.tet_indices = self._integers(table["indices"], vec4i)
-        self.tet_pose = self._floats(np.linalg.inv(frames), matrix_type((3, 3), self.dtype))
-        self.tet_volume = self._floats(np.linalg.det(frames) / 6.0)
-        self.tet_mu, self.tet_lambda, self.tet_damping = (self._floats(table[n]) for n in ("mu", "lam", "damping"))
-
-    def _add_attachments(self, builder: ModelBuilder) -> None:
-        table = builder.attachments
-        self.attachment_count = table.count
-        self.attachment_particle, self.attachment_shape = (self._integers(table[n]) for n in ("particle", "shape"))
-        self.attachment_target = self._floats(table["target"], self.vec3)
-        for name in ("compliance", "damping"):
-            setattr(self, f"attachment_{name}", self._floats(table[name]))
-
-        self.pressure_count, self.pressure_faces = builder.pressures.count, tuple(builder.pressure_faces)
-        self.pressure_target = self._floats(builder.pressures["target"])
-        self.pressure_compliance = self._floats(builder.pressures["compliance"])
-        self.tether_count = builder.tethers.count
-        self.tether_indices = self._integers(builder.tethers["indices"], vec2i)
-        self.tether_length = self._floats(builder.tethers["length"])
-
-    def _add_shapes(self, builder: ModelBuilder) -> None:
-        table = builder.shapes
-        self.shape_count = table.count
-        self.shape_type = tuple(ShapeType(t) for t in table["type"].tolist())
-        self.shape_transform = self._floats(table["transform"], self.transform)
-        self.shape_scale = self._floats(table["scale"], self.vec3)
-        for name in ("mu", "mu_static", "restitution", "margin"):
-            setattr(self, f"shape_{name}", self._floats(table[name]))
-        self.shape_object = tuple(builder.sources[k] if k >= 0 else None for k in table["source"].tolist())
-        self.shape_source = tuple(self._source_id(k) for k in range(table.count))
-        self.shape_heights = tuple(self._height_table(k) for k in range(table.count))
+    # ----- shapes ---------------------------------------------------------------------------------
 
     def _source_id(self, shape: int) -> int:
         """The id of a shape's mesh or volume; 0 of others."""
@@ -208,3 +194,16 @@ class Model(Fixed):
         flat = self.shape_type[shape] is not ShapeType.HEIGHTFIELD
         values = np.zeros((1, 1)) if flat else self.shape_object[shape]
         return array(values, dtype=self.dtype, device=self.device, requires_grad=self.requires_grad and not flat)
+
+
+def _check_lengths(model: Model, shapes: Shapes) -> None:
+    """Raise `ModelError` for lists that do not fit the arrays, and for faces of particles that are not there."""
+    for name, count, listed in (
+        ("pressure_faces", model.pressure_count, model.pressure_faces),
+        ("kinds of shapes", model.shape_count, shapes.kinds), ("objects of shapes", model.shape_count, shapes.objects),
+    ):  # fmt: skip
+        if len(listed) != count:
+            raise ModelError(f"{name} are {len(listed)}\nexpected: {count}")
+    for faces in model.pressure_faces:
+        if faces.size and not (faces.min() >= 0 and faces.max() < model.particle_count):
+            raise ModelError(f"pressure_faces name {faces.min()} to {faces.max()}\nexpected: particles of the model")

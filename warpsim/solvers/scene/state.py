@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...arguments import checked
-from ...core.language import clone, full, zeros
+from ...core.language import full
 from ...core.runtime.arrays.creation import copy
 from ...core.runtime.arrays.fixed import Fixed, Layout
 from ...errors import StateError, instance
+from .fields import HasFields, field, fresh
+from .memory import Memory, require
 
 if TYPE_CHECKING:
     from .model import Model
 
 
-class State(Fixed):
+class State(HasFields, Fixed):
     """The particles of one moment. Made by `model.state()`; a step reads one state and writes another, or the same.
-
-    particle_q: positions, vec3 (particles,) [m].
-    particle_qd: velocities, vec3 (particles,) [m/s].
-    particle_f: forces from outside, vec3 (particles,) [N]; a step applies them throughout, and leaves them alone.
 
     Arrays may be replaced by others of the same dtype, shape and device; a step raises `StateError` for any other.
     Solvers may have asked for more (`Model.add_state_field`): these are attributes as well. Those of `SolverDEM`:
@@ -28,9 +27,9 @@ class State(Fixed):
 
     unfit = StateError
 
-    particle_q: Any
-    particle_qd: Any
-    particle_f: Any
+    particle_q = field("vec3", "particle", "m", "position", "particle_q")
+    particle_qd = field("vec3", "particle", "m/s", "velocity", "particle_qd")
+    particle_f = field("vec3", "particle", "N", "force from outside, applied throughout a step, and left alone")
     particle_w: Any
     particle_rotation: Any
 
@@ -38,18 +37,15 @@ class State(Fixed):
     def __init__(self, model: Model, requires_grad: bool | None = None):
         self.model = model
         grad = model.requires_grad if requires_grad is None else requires_grad
-        options: dict[str, Any] = {"device": model.device, "requires_grad": grad}
-        self.particle_q = clone(model.particle_q, requires_grad=grad)
-        self.particle_qd = clone(model.particle_qd, requires_grad=grad)
-        self.particle_f = zeros(model.particle_count, model.vec3, **options)
-        for name, (dtype, count, value) in model.state_fields.items():
-            setattr(self, name, full(count, value, dtype, **options))
+        for name, f in self.fields.items():
+            setattr(self, name, fresh(f, model, grad))
+        for name, more in model.state_fields.items():
+            setattr(self, name, full(more.count, more.value, more.dtype, model.device, requires_grad=grad))
 
     @property
     def arrays(self) -> dict[str, Any]:
         """All arrays by name."""
-        names = ("particle_q", "particle_qd", "particle_f", *self.model.state_fields)
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in (*self.fields, *self.model.state_fields)}
 
     def _may_replace(self, name: str, present: Any) -> bool:
         return name != "model"
@@ -57,8 +53,8 @@ class State(Fixed):
     def _layout(self, name: str) -> Layout | None:
         """Of a field that a solver asked for, whenever the state was made: as it was asked for."""
         if name in self.model.state_fields:
-            dtype, count, _ = self.model.state_fields[name]
-            return Layout(dtype, (count,), self.model.device)
+            more = self.model.state_fields[name]
+            return Layout(more.dtype, (more.count,), self.model.device)
         return super()._layout(name)
 
     def assign(self, other: State) -> None:
@@ -68,6 +64,22 @@ class State(Fixed):
         theirs = other.arrays
         for name, mine in self.arrays.items():
             copy(mine, theirs[name])
+
+    def arguments(self) -> dict[str, Any]:
+        """See `Savable`."""
+        return {"model": self.model}
+
+    def memory(self) -> Memory:
+        """See `Savable`."""
+        own = vars(self)
+        return {name: own[name] for name in (*self.fields, *self.model.state_fields) if name in own}
+
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        """See `Savable`."""
+        for name, a in memory.items():
+            require(name in self.fields or name in self.model.state_fields, f"an array {name!r}", "those of the state")
+            setattr(self, name, a)
+        self.check_replaced("state")
 
     def clear_forces(self) -> None:
         """Set `particle_f` to zero."""

@@ -20,7 +20,7 @@ from ...core.language import (
     Float, Vec, abs, array, func, int32, kernel, matrix_from_rows, matrix_type, max, tid, vec3i, vector, where,
 )  # fmt: skip
 from ...errors import ModelError
-from ..scene.model import vec6i
+from ..scene.fields import vec6i
 from .constraints import Constraints
 from .folds import damp_dihedral, project_dihedral, row, solve_cholesky
 from .particle import apply_impulse, position

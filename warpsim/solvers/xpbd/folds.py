@@ -17,7 +17,7 @@ from ...core.language import (
     Float, Mat, Vec, abs, array, atan2, cross, dot, func, int32, kernel, length, matrix_from_rows, sqrt, tid, vector,
     where,
 )  # fmt: skip
-from ..scene.model import vec6i
+from ..scene.fields import vec6i
 from .particle import position
 
 _TAU = 6.283185307179586
