@@ -342,6 +342,10 @@ class MissingGraphFileError(GraphFileError, FileNotFoundError):
     """A file of a graph, or of its machine code, that does not exist."""
 
 
+class SceneFileError(WarpsimError, ValueError):
+    """A file that is no saved scene, or is damaged, hostile, or of another version; or what a scene cannot hold."""
+
+
 class ModelError(WarpsimError, ValueError):
     """Particles, constraints, shapes or materials that cannot make a model for solvers."""
 
@@ -360,14 +364,12 @@ class MissingPackageError(WarpsimError, ImportError):
 
 reason: Callable[[str], str] = lambda name: ""  # noqa: E731
 """What a message adds for an absent name below the package; bound by `warp.absent`."""
+_PLURALS = {"entry": "entries", "index": "indices", "launch": "launches", "vertex": "vertices"}
 
 
 def counted(n: int, noun: str) -> str:
     """A number of things in words: `1 argument`, `2 arguments`, `3 vertices`."""
     return f"{n} {noun if n == 1 else _PLURALS.get(noun, noun + 's')}"
-
-
-_PLURALS = {"entry": "entries", "index": "indices", "launch": "launches", "vertex": "vertices"}
 
 
 def shown(value: object) -> str:

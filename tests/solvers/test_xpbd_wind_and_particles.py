@@ -56,7 +56,7 @@ def test_light_sheets_fall_at_their_terminal_speed():
 
 @pytest.mark.parametrize("steps, substeps, heavier", [(1, 1, True), (3, 3, True), (3, 3, False)])
 def test_gradients_by_mass_and_wind_where_wind_makes_particles_weigh_more(steps, substeps, heavier):
-    """A mass that a substep does not use acts by gravity alone; 100 times as much weighs as it is. Differences agree."""
+    """A mass that a substep does not use acts by gravity alone; one 100 times as large weighs as it is."""
     builder, mass = ModelBuilder(), 1e-3 if heavier else 0.1
     builder.add_particles([[0, 0, 0], [1, 0, 0], [0, 0.3, 1]], mass=mass)
     builder.add_triangle(0, 1, 2, tri_drag=1.2, tri_lift=0.5)

@@ -38,6 +38,7 @@ SOLVERS = {
     "SolverXPBD": "xpbd.solver",
     "AutoSubsteps": "xpbd.substeps",
     "SurfaceContacts": "contact.surface_contacts",
+    "Scene": "saved.scene",
 }
 """What loads when it is asked for: solvers and what only some need, and the module of each."""
 

@@ -62,7 +62,7 @@ class Mesh(Fixed, Unique):
         self.groups = groups
         self.support_winding_number = support_winding_number
         self._points, self._indices, self._velocities = points, indices, velocities
-        self._leaf_size, self._constructor = bvh_leaf_size or MAX_LEAF, bvh_constructor
+        self.bvh_leaf_size, self.bvh_constructor = bvh_leaf_size or MAX_LEAF, bvh_constructor
         self._handle = Handle(self._build(), device=self.device)
 
     @property
@@ -155,7 +155,7 @@ class Mesh(Fixed, Unique):
         indices = self._faces.array
         lowers, uppers = empty(n, vec3, device), empty(n, vec3, device)
         _run(bound_faces, n, self._points, indices, lowers, uppers)
-        built, groups, roots = construct(self._constructor, lowers, uppers, self._leaf_size, self.groups)
+        built, groups, roots = construct(self.bvh_constructor, lowers, uppers, self.bvh_leaf_size, self.groups)
         with saved_contents.Paused():  # nothing in it that a tape could need
             tree, self._owners = widen_leaves(built.tree)
         self._stages = built.stages

@@ -8,7 +8,7 @@ through the distances that solvers compute from them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +20,8 @@ from ...core.runtime.arrays.fixed import Fixed
 from ...errors import ModelError, StateError
 from ...geometry.hash_grid.hash_grid import HashGrid
 from ...geometry.hash_grid.neighbors import hash_grid_neighbors
+
+from ..scene.memory import Memory
 
 if TYPE_CHECKING:
     from ..scene.model import Model
@@ -75,6 +77,20 @@ class Contacts(Fixed):
     def scratch(self) -> list[Any]:
         """What every step fills before it reads it, for `wp.checkpoint`."""
         return [self.neighbors, self.counts, self.grid]
+
+    def arguments(self) -> dict[str, Any]:
+        """See `Savable`."""
+        own = {"model": self.model, "margin": float(self.margin), "capacity": self.neighbors.shape[1]}
+        return {**own, "friction": 0.0, "restitution": float(self.bounces)}
+
+    def memory(self) -> Memory:
+        """See `Savable`."""
+        return {"friction": self.friction, "restitution": self.restitution}
+
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        """See `Savable`."""
+        self.friction, self.restitution = memory["friction"], memory["restitution"]
+        self.check_replaced("contacts")
 
     def begin_step(self, q: array, qd: array, dt: float) -> None:
         """Find the pairs of a step from positions [m]; how fast they are is for `margin` to say."""

@@ -14,6 +14,7 @@ order of particles, then of edges, and each particle's own in the order of conta
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from ...core.runtime.arrays.fixed import Fixed
 from ...errors import ModelError, StateError
 from ...geometry.bvh.query import bvh_query_aabb
 from ..scene.cloth import edges as edges_of
+from ..scene.memory import Memory, refill_all
 from .contact_lists import clamp_counts, enter, sort_rows
 from .contacts import coefficient_of, note_filled
 from .surface_impacts import SurfaceImpacts
@@ -117,6 +119,21 @@ class SurfaceContacts(Fixed):
     def unresolved(self) -> int:
         """How many pairs went through each other at the end of a fast substep so far, at most; 0 is right."""
         return int(self.left.numpy()[0])
+
+    def arguments(self) -> dict[str, Any]:
+        """See `Savable`."""
+        capacity = len(self.corners) // max(self.model.particle_count, 1)
+        return {"model": self.model, "margin": float(self.margin), "friction": 0.0, "capacity": capacity}
+
+    def memory(self) -> Memory:
+        """See `Savable`."""
+        return {"friction": self.friction, "lost": self.lost, "left": self.left}
+
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        """See `Savable`."""
+        self.friction = memory["friction"]
+        refill_all(memory, {"lost": self.lost, "left": self.left})
+        self.check_replaced("contacts")
 
     def begin_step(self, q: array, qd: array, dt: float) -> None:
         """Contacts are those of substeps: velocities may turn round within a step."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from ...core.language import Float, array, func, kernel, launch, log, max, sqrt,
 from ...core.runtime.arrays.fixed import Fixed
 from ...errors import shown
 from ..scene.checks import refuse
+from ..scene.memory import Memory
 
 if TYPE_CHECKING:
     from ...core.runtime.devices.device import Device
@@ -105,6 +106,16 @@ class Materials(Fixed):
             pairs(column(name)) for name in ("restitution", "friction", "rolling_friction", "cohesion", "adhesion")
         )
         self.friction_static = pairs(static)
+
+    def memory(self) -> Memory:
+        """What a saved scene keeps of them."""
+        return {name: getattr(self, name) for name in self.replaceable}
+
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        """Take that over."""
+        for name in self.replaceable:
+            setattr(self, name, memory[name])
+        self.check_replaced("materials")
 
     def tabulate(self, table: array) -> None:
         """Fill the table of pairs of grains, (materials, materials, COLUMNS)."""

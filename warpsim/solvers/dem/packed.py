@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...core.language import (
@@ -12,6 +13,7 @@ from ...core.types.compounds import quaternion as quaternion_type
 from ..neighbours.verlet_list import note_moved, position
 from ..particles.mass import inverse_mass
 from ..particles.origin import from_origin, in_world
+from ..scene.memory import Memory, refill, refill_all, require_permutation, require_range
 from ..scene.shapes import turned
 from .grains import SOLID
 
@@ -139,6 +141,22 @@ class Packed:
     @property
     def _by_wall(self) -> list[Any]:
         return [*self.wall_springs, *(self.wall_wound if self.rolling else ())]
+
+    def memory(self) -> Memory:
+        """What a saved scene keeps of the grains."""
+        own = {"number": self.number, "kind": self.kind, "seen": self.seen}
+        return {**own, "by_row": tuple(self.by_row), "by_wall": tuple(self._by_wall)}
+
+    def recall(self, memory: Mapping[str, Any], lists: VerletList, materials: int) -> None:
+        """Take that over, with lists that were taken over before."""
+        require_permutation("the order of the grains", memory["number"])
+        require_range("a material", memory["kind"].numpy(), materials)
+        refill_all(memory, {"number": self.number, "kind": self.kind, "seen": self.seen})
+        self.reserve(lists.rows.capacity)
+        for target, source in zip(self.by_row, memory["by_row"], strict=True):
+            refill("by_row", target[: source.size], source)
+        for target, source in zip(self._by_wall, memory["by_wall"], strict=True):
+            refill("by_wall", target, source)
 
     @property
     def history(self) -> list[Any]:

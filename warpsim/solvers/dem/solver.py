@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -24,6 +24,7 @@ from ..particles.statistics import longest
 from ..scene.bands import check_contact_bands
 from ..scene.checks import check_step, count, flag, model_problem, period_problem, refuse
 from ..scene.control import Control
+from ..scene.memory import Memory, refill
 from ..scene.model import Model
 from ..scene.state import State
 from . import timestep
@@ -94,6 +95,7 @@ class SolverDEM(Fixed):
         check_contact_bands(model)
         check_streams(streams, GrainStream, "grain")
         self._radius, self._number = radius, number
+        self._kinds, self._streams = tuple(kinds), tuple(streams)
         self.materials = Materials(kinds, model.dtype, model.device, model.requires_grad)
         skin = 0.3 * float(radius.mean() if radius.size else 1.0) if skin is None else float(skin)
         largest = 2.0 * float(radius.max(initial=0.0))
@@ -281,15 +283,43 @@ class SolverDEM(Fixed):
             limits.append((timestep.impact_time(*grain, speed), f"an impact at {speed:g} m/s"))
         return min(limits, default=(math.inf, ""))
 
+    # ----- saved scenes ---------------------------------------------------------------------------
+
+    def arguments(self) -> dict[str, Any]:
+        """See `Savable`."""
+        own = ("model", "substeps", "law", "rolling", "force_limit", "overlaps", "check")
+        lists, kinds = self.neighbours, {"materials": self._kinds, "particle_material": self._number}
+        about = {"period": lists.period, "skin": lists.skin, "streams": self._streams}
+        return {**{name: getattr(self, name) for name in own}, **kinds, **about}
+
+    def memory(self) -> Memory:
+        """See `Savable`."""
+        numbers = {"steps": self.steps, "checked_dt": self._checked_dt, "origin": tuple(map(float, self.origin))}
+        parts = {"lists": self.neighbours.memory(), "grains": self._grains.memory()}
+        arrays = {"materials": self.materials.memory(), "shape_force": self.shape_force}
+        return {**numbers, **parts, **arrays, "streams": tuple(nozzle.memory() for nozzle in self.streams)}
+
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        """See `Savable`."""
+        origin = vector_of(memory["origin"], self.model.dtype)
+        self._put(steps=int(memory["steps"]), _checked_dt=float(memory["checked_dt"]), origin=origin)
+        self.neighbours.recall(memory["lists"])
+        self._grains.recall(memory["grains"], self.neighbours, self.materials.count)
+        self.materials.recall(memory["materials"])
+        refill("shape_force", self.shape_force, memory["shape_force"])
+        for nozzle, about in zip(self.streams, memory["streams"], strict=True):
+            nozzle.recall(about)
+
     # ----- arguments ------------------------------------------------------------------------------
 
     def _add_state_fields(self) -> None:
-        n, identity = self.model.particle_count, quaternion_type(self.model.dtype)(0.0, 0.0, 0.0, 1.0)
-        for name in ("particle_w", "particle_rest"):
-            self.model.add_state_field(name, self.model.vec3, n)
-        self.model.add_state_field("particle_rotation", type(identity), n, identity)
+        add, n, vec3 = self.model.add_state_field, self.model.particle_count, self.model.vec3
+        identity = quaternion_type(self.model.dtype)(0.0, 0.0, 0.0, 1.0)
+        add("particle_w", vec3, n, unit="rad/s", about="angular velocity")
+        add("particle_rest", vec3, n, unit="m", about="what rounding takes from positions")
+        add("particle_rotation", type(identity), n, identity, about="orientation")
         if self.streams:
-            self.model.add_state_field("time", float64, 1)
+            add("time", float64, 1, unit="s", about="since the first step")
 
     def _make_tables(self) -> None:
         model, count = self.model, self.materials.count

@@ -9,8 +9,10 @@ where kernels end at a distance. Rows have a margin, as Verlet's lists have, so 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from ...core.language import (
     array, array2d, dot, empty, func, int32, kernel, launch, length, max, min, struct, tid, uint64, zeros,
@@ -18,6 +20,7 @@ from ...core.language import (
 from ...core.runtime.arrays.fixed import Fixed
 from ...geometry.hash_grid.hash_grid import HashGrid
 from ...geometry.hash_grid.neighbors import hash_grid_neighbors, nearest_image
+from ..scene.memory import Memory, refill, require_range
 from .verlet_list import vector_of
 
 SIZE = 16
@@ -74,6 +77,21 @@ class ClusterList(Fixed):
         if longest > self.ids.shape[1]:
             self._put(ids=empty((self.clusters, longest + longest // 4 + 8), int32, self.grid.device))
             self._visit(x, reach)
+
+    def memory(self) -> Memory:
+        """What a saved scene keeps of the rows."""
+        return {"counts": self.counts, "ids": self.ids}
+
+    def recall(self, memory: Mapping[str, Any], points: int) -> None:
+        """Take that over. Raises `StateError` for rows longer than they can be, and for neighbours that are none."""
+        counts, ids = memory["counts"].numpy(), memory["ids"].numpy()
+        width = ids.shape[-1]
+        require_range("the length of a row of neighbours", counts, width + 1)
+        require_range("a neighbour", ids[np.arange(width) < counts[:, None]], points)
+        refill("counts", self.counts, memory["counts"])
+        if width != self.ids.shape[1]:
+            self._put(ids=empty((self.clusters, width), int32, self.grid.device))
+        refill("ids", self.ids, memory["ids"])
 
     def _visit(self, x: array, reach: float) -> None:
         args = [self.grid.id, self.grid.dtype(reach), self.period, self.first, self.last, self.group or 0, x]

@@ -8,8 +8,10 @@ once in the row of each of the two: a thread sums the forces on its own particle
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ...core.language import (
     Float, Kernel, Vec, array, array_scan, atomic_max, dot, empty, full, func, int32, kernel, launch, max, min, tid,
@@ -22,6 +24,7 @@ from ...core.runtime.devices.capture import current_graph
 from ...errors import StateError
 from ...geometry.hash_grid.hash_grid import HashGrid
 from ...geometry.hash_grid.neighbors import hash_grid_neighbors, nearest_image
+from ..scene.memory import Memory, refill, refill_all, require, require_range
 from .cell_sort import CellSort
 
 if TYPE_CHECKING:
@@ -154,6 +157,22 @@ class VerletList(Fixed):
     def _make_room(self, total: int) -> None:
         if total > self.rows.capacity:
             self.reserve(total + total // 4 + 64)
+
+    def memory(self) -> Memory:
+        """What a saved scene keeps of the lists."""
+        return {"offsets": self.rows.offsets, "ids": self.rows.ids, "outdated": self.outdated, "builds": self.builds}
+
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        """Take that over. Raises `StateError` for rows and neighbours that cannot be."""
+        offsets, ids = memory["offsets"].numpy(), memory["ids"].numpy()
+        rising = bool((np.diff(offsets) >= 0).all()) and offsets[0] == 0 and offsets[-1] <= len(ids)
+        require(rising, "offsets of neighbours", f"rising numbers from 0 to {len(ids)}")
+        require_range("a neighbour", ids[: offsets[-1]], self.count)
+        self.reserve(len(ids))
+        same = {"offsets": self.rows.offsets, "outdated": self.outdated}
+        refill_all(memory, same)
+        refill("ids", self.rows.ids[: len(ids)], memory["ids"])
+        self._put(builds=int(memory["builds"]))
 
     def carry(self, source: array, target: array) -> None:
         """Hand what is kept per pair on from the previous lists to the present ones; zero for pairs that are new."""

@@ -11,7 +11,7 @@ C_f |v_t| v_t). Added mass: C_a of the displaced water moves along, and is pushe
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ from ...core.language import (
 from ...core.lib.quaternions import quat_rotate, quat_rotate_inv
 from ...core.runtime.arrays.fixed import Fixed, Layout, check_fits
 from ...errors import ArrayError, instance
+from ..scene.memory import Memory
 from ..scene.closed import check_closed
 from .dispersion import GRAVITY
 from .query import check_surface, ocean_surface
@@ -122,6 +123,21 @@ class Floats(Fixed):
         if not float(number.numpy()[0]) >= 0.0:
             raise ArrayError(f"{name} is {float(number.numpy()[0]):g}\nexpected: at least 0")
         return number
+
+    def arguments(self) -> dict[str, Any]:
+        """See `Savable`: with the centre of mass as the origin."""
+        mesh = {"points": self.points.numpy(), "triangles": self.triangles.numpy(), "center_of_mass": np.zeros(3)}
+        same = ("mass", "drag", "friction", "added_mass", "water_density")
+        inertia = np.array(self.inertia, dtype=np.float64).reshape(3, 3)
+        return {**mesh, **{name: getattr(self, name) for name in same}, "inertia": inertia}
+
+    def memory(self) -> Memory:
+        """See `Savable`."""
+        return {"center_of_mass": np.asarray(self.center_of_mass), "volume": self.volume}
+
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        """See `Savable`."""
+        self._put(center_of_mass=memory["center_of_mass"], volume=float(memory["volume"]))
 
     def state(
         self, positions: Sequence[Sequence[float]], orientations: ArrayLike | None = None, requires_grad: bool = False

@@ -8,12 +8,14 @@ After Tessendorf 2001, who takes the Jacobian and its eigenvalues as the sign of
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from ...arguments import checked
 from ...core.language import array, array2d, kernel, launch, max, smoothstep, tid, zeros
 from ...core.runtime.arrays.fixed import Fixed
 from ...errors import ArrayError, instance
+from ..scene.memory import Memory
 from .field import Field
 
 
@@ -40,6 +42,18 @@ class Foam(Fixed):
             )
         self.threshold, self.width, self.lifetime = threshold, width, lifetime
         self.coverage: array | None = None
+
+    def arguments(self) -> dict[str, Any]:
+        """See `Savable`."""
+        return {name: getattr(self, name) for name in ("threshold", "width", "lifetime")}
+
+    def memory(self) -> Memory:
+        """See `Savable`."""
+        return {"coverage": self.coverage}
+
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        """See `Savable`."""
+        self._put(coverage=memory["coverage"])
 
     @checked
     def step(self, field: Field, dt: float) -> array:

@@ -11,7 +11,7 @@ import itertools
 import math
 import operator
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from ...core.language import array, empty, float32, float64, get_device, int32, 
 from ...core.runtime.arrays.fixed import Fixed, Layout, check_fits
 from ...errors import ArgumentTypeError, ArrayError, instance
 from ...fft import ifft2
+from ..scene.memory import Memory, refill_all
 from .dispersion import DEEP
 from .field import COMPLEX, QUADRUPLE, TRIPLE, Field, compose, compose_velocity
 from .modes import ModeGrid, amplitudes, draw_noise, frequencies, variance_kernel, vec2d, vec4d
@@ -32,6 +33,9 @@ from .statistics import wavenumbers
 
 if TYPE_CHECKING:
     from ...core.runtime.devices.device import Device
+
+_UPDATED = ("variance", "amplitude", "frequency", "orbit")
+"""What `Ocean.update` computes."""
 
 
 class ResolutionWarning(UserWarning):
@@ -61,6 +65,17 @@ class Sea(Fixed):
         self.swell = as_number(swell, "swell", positive=False)
         if not 0.0 <= float(self.swell.numpy()[0]) <= 1.0:
             raise ArrayError(f"swell is {float(self.swell.numpy()[0]):g}\nexpected: 0 to 1")
+
+    def arguments(self) -> dict[str, Any]:
+        """See `Savable`."""
+        return {name: getattr(self, name) for name in ("spectrum", "spreading", "direction", "swell")}
+
+    def memory(self) -> Memory:
+        """See `Savable`."""
+        return {}
+
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        """See `Savable`."""
 
     def parameters(self) -> list[array]:
         """All arrays that the sea follows from. Raises `ArrayError` for one that was replaced by what is no number."""
@@ -222,6 +237,24 @@ class Ocean(Fixed):
         return Field(
             0.0, self.size, height, displacement, normals, jacobian, stretch, moving if velocity else None, planes
         )
+
+    # ----- saved scenes ---------------------------------------------------------------------------
+
+    def arguments(self) -> dict[str, Any]:
+        """See `Savable`."""
+        same = ("seas", "cells", "depth", "tension", "choppiness", "loop_period", "shortest", "longest", "dtype")
+        more = {"trough_damping": self.trough_damping, "trough_scale": self.trough_scale}
+        return {**{name: getattr(self, name) for name in same}, "size": self.tiles, **more}
+
+    def memory(self) -> Memory:
+        """See `Savable`."""
+        return {name: getattr(self, name) for name in ("noise", *_UPDATED)}
+
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        """See `Savable`."""
+        self.noise = memory["noise"]
+        self.check_replaced("ocean")
+        refill_all(memory, {name: getattr(self, name) for name in _UPDATED})
 
     # ----- warnings -------------------------------------------------------------------------------
 

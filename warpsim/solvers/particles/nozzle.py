@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -14,6 +14,7 @@ from ...core.language import (
 )  # fmt: skip
 from ...core.runtime.arrays.fixed import Fixed
 from ...errors import ModelError, shown
+from ..scene.memory import Memory
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -75,6 +76,15 @@ class Nozzle(Fixed):
         axis = vector(*(model.dtype(x) for x in axis_of(velocity)))
         self.line = Line[model.dtype](particles.start, self.due, self.offset, axis)
         self._due = due
+
+    def memory(self) -> Memory:
+        """What a saved scene keeps of it."""
+        return {"position": self.position, "velocity": self.velocity}
+
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        """Take that over."""
+        self.position, self.velocity = memory["position"], memory["velocity"]
+        self.check_replaced("stream")
 
     def released_by(self, now: float) -> int:
         """How many have come when that is due: the first ones of `particles`."""

@@ -29,6 +29,7 @@ from ...geometry.volume.transform import volume_world_to_index
 
 _ROUNDED = 1.0e-5  # of its coordinates: how near to a mesh a point is for whose direction rounding counts
 
+
 class ShapeType(IntEnum):
     """What kind of obstacle a shape is; Model.shape_scale holds its sizes [m] as given here."""
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from ...core.lib.transforms import transform_get_rotation, transform_get_transla
 from ...core.runtime.arrays.fixed import Fixed
 from ...geometry.hash_grid.neighbors import nearest_image
 from ..neighbours.verlet_list import vector_of
+from ..scene.memory import Memory, refill_all
 from ..scene.rotations import rotated
 from ..scene.shapes import DISTANCE, ShapeType, moved, surface_velocity, to_shape, to_world
 from .extents import ENDLESS, extent
@@ -122,6 +123,16 @@ class Barriers(Fixed):
     def scratch(self) -> list[Any]:
         """What a step fills before it reads it."""
         return [self.counts, self._stop, self._sums]
+
+    def memory(self) -> Memory:
+        """What a saved scene keeps of them."""
+        arrays = {"waiting": self.waiting, "near": self.near, "counts": self.counts}
+        return {**arrays, "told": tuple(self._told.tolist())}
+
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        """Take that over."""
+        refill_all(memory, {"waiting": self.waiting, "near": self.near, "counts": self.counts})
+        self._told[:] = memory["told"]
 
     def watch(self, x: array, pose: array) -> None:
         """Note anew which particles are near which shapes."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from ...errors import DivergenceError, ModelError, StateError, shown
 from ..neighbours.cluster_list import SIZE
 from ..scene.checks import MOST
 from ..scene.control import Control, advance_shapes
+from ..scene.memory import Memory
 from ..scene.model import Model
 from ..scene.state import State
 from . import timestep
@@ -134,6 +135,19 @@ class SolverDFSPH(SolverSPH):
     def scratch(self) -> list[Any]:
         """What every step fills before it reads it, for `wp.checkpoint(..., scratch=solver.scratch)`."""
         return [*super().scratch, self._stiffness, self._error, self._push, self._pushed]
+
+    def _more_arguments(self) -> dict[str, Any]:
+        own = ("density_error", "divergence_error", "iterations")
+        return {name: getattr(self, name) for name in own}
+
+    def memory(self) -> Memory:
+        """See `Savable`."""
+        return {**super().memory(), "errors": self.last_errors, "iterations": self.last_iterations}
+
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        """See `Savable`."""
+        super().recall(memory)
+        self._put(last_errors=tuple(memory["errors"]), last_iterations=tuple(memory["iterations"]))
 
     def pressure(self, state: State) -> np.ndarray:
         """Of every particle in the last substep, (particles,) [Pa]."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,11 +16,15 @@ from ...geometry.hash_grid.hash_grid import HashGrid
 from ..neighbours.cluster_list import SIZE, ClusterList
 from ..neighbours.serpentine import Serpentine
 from ..particles.origin import from_origin, in_world
+from ..scene.memory import Memory, refill_all, require, require_permutation, require_range
 from .around import IN_GRID, LISTED, WALL, WATER, WATER_IN_GRID, Around, Launched, Near
 from .sampling import Rows
 
 if TYPE_CHECKING:
     from ..scene.model import Model
+
+_KEPT = ("number", "slot", "seen", "outdated", "x", "v", "a", "rho", "p", "mass", "slip", "shape", "local", "toward")
+"""Arrays that saved scenes hold: the order, what statistics ask of, and walls."""
 
 
 @generic_struct
@@ -107,6 +111,22 @@ class Particles(Fixed):
         arrays = [self.x, self.v, self.rho, self.p, self.mass, self.pull, self.a, self.mix, self.drift, self.push]
         arrays += [self.middle, self.level, self.volume, self.spin, self.slip, self.force, self.begin]
         return [*arrays, self.grid]
+
+    def memory(self) -> Memory:
+        """What a saved scene keeps of them."""
+        lists = {"around_water": self.around_water.memory(), "around_walls": self.around_walls.memory()}
+        return {**{name: getattr(self, name) for name in _KEPT}, **lists}
+
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        """Take that over. Raises `StateError` for an order that is none, and for walls of another model."""
+        number, slot = memory["number"].numpy(), memory["slot"].numpy()
+        require_permutation("the order of the particles", memory["number"])
+        apart = bool((number[: self.water] < self.water).all() and (slot[number] == np.arange(self.total)).all())
+        require(apart, "the order of the particles", "those of the fluid first, and slots that are its inverse")
+        require_range("the shape of a wall", memory["shape"].numpy(), self.model.shape_count)
+        refill_all(memory, {name: getattr(self, name) for name in _KEPT})
+        self.around_water.recall(memory["around_water"], self.total)
+        self.around_walls.recall(memory["around_walls"], self.total)
 
     def weigh_as(self, masses: array) -> None:
         """Give masses a gradient if those of the model have one: what none asks for is not added up."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -22,9 +22,10 @@ from ..particles.origin import origin_of, place_shapes
 from ..particles.statistics import longest
 from ..scene.checks import check_step, count_or_none, flag, model_problem, refuse
 from ..scene.control import Control, advance_shapes
+from ..scene.memory import Memory
 from ..scene.model import Model
 from ..scene.state import State
-from . import timestep
+from . import saved, timestep
 from .checks import (
     FASTEST, MARGIN, check_choices, check_lengths, check_sheet, check_tension, corners_of, require_finite, require_pace,
     spacing_of,
@@ -99,14 +100,14 @@ class SolverSPH(Fixed):
         self.period = tuple(float(length) for length in period)
         self.spacing = spacing_of(model, self.fluid, dim) if spacing is None else float(spacing)
         self.smoothing = smoothing * self.spacing
+        self._smoothing, self._bounds, self.overlaps = smoothing, bounds, overlaps
         corners = None if bounds is None else corners_of(bounds)
         check_lengths(self, smoothing, corners)
         check_tension(self)
         check_streams(streams, FluidStream, "particle")
         self.streams = [FluidNozzle(s, model, self.spacing, dim, number) for number, s in enumerate(streams)]
         check_sheet(self, streams)
-        model.add_state_field("particle_rest", model.vec3, model.particle_count)
-        model.add_state_field("particle_rho", model.dtype, model.particle_count, self.fluid.density)
+        self._add_state_fields()
         options: dict[str, Any] = {"device": model.device, "requires_grad": True}
         self.fluid_numbers = array(
             self.fluid.numbers, dtype=model.dtype, device=model.device, requires_grad=model.requires_grad
@@ -114,8 +115,7 @@ class SolverSPH(Fixed):
         self.shape_force = zeros(model.shape_count, model.spatial_vector, **options)
         self._pose = zeros(model.shape_count, model.transform, **options)
         self._poured = zeros(len(streams), float64, **options)
-        if streams:
-            model.add_state_field("poured", float64, len(streams))
+        self._streams = tuple(streams)
         self.particles = self._make_particles(corners, streams, overlaps)
         self._forces = Forces[model.dtype](self.particles.pull, self.particles.a, self.particles.mix)
         self._graphs = GraphCache(model.device, _GRAPHS)
@@ -397,7 +397,34 @@ class SolverSPH(Fixed):
         pressure = self.fluid.stiffness * (compression**7 - 1.0)
         return pressure if self.suction else np.maximum(pressure, 0.0)
 
+    # ----- saved scenes ---------------------------------------------------------------------------
+
+    def arguments(self) -> dict[str, Any]:
+        """See `Savable`."""
+        own = ("model", "fluid", "dim", "kernel", "no_slip", "substeps", "period", "spacing", "overlaps", "check")
+        more = {"smoothing": self._smoothing, "bounds": self._bounds}
+        return {**{name: getattr(self, name) for name in own}, **more, **self._more_arguments()}
+
+    def _more_arguments(self) -> dict[str, Any]:
+        """Those that incompressible fluids do not have."""
+        return {"density": self.density, "suction": self.suction, "streams": self._streams}
+
+    def memory(self) -> Memory:
+        """See `Savable`."""
+        return saved.memory(self)
+
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        """See `Savable`."""
+        saved.recall(self, memory)
+
     # ----- arguments ------------------------------------------------------------------------------
+
+    def _add_state_fields(self) -> None:
+        add, n = self.model.add_state_field, self.model.particle_count
+        add("particle_rest", self.model.vec3, n, unit="m", about="what rounding takes from positions")
+        add("particle_rho", self.model.dtype, n, self.fluid.density, unit="kg/m^3", about="density")
+        if self.streams:
+            add("poured", float64, len(self.streams), unit="m", about="how far each stream has run")
 
     def _choose_substeps(self, state: State, dt: float) -> int:
         """How many substeps a step has. Raises `TimeStepError` where the number that was asked for is too small."""

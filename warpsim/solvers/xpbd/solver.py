@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -26,6 +26,7 @@ from ..particles.statistics import first_not_finite
 from ..scene.bands import check_contact_bands
 from ..scene.checks import check_call, count, flag, model_problem, refuse
 from ..scene.control import Control
+from ..scene.memory import Memory
 from ..scene.model import Model
 from ..scene.state import State
 from .aerodynamics import AIR, Aerodynamics
@@ -92,7 +93,7 @@ class SolverXPBD(Fixed):
         self.substeps, self.damping = substeps, damping
         self.steps = 0
         self.workspace = Workspace(model)
-        self._methods = (bending, order, float(relaxation))
+        self.bending, self.order, self.relaxation = bending, order, float(relaxation)
         self.constraints = self._constraints(self.iterations > 1)
         self.contact = ShapeContact(model, contact_depth)
         self.self_contact, self.surface_contact = SelfContact(model), SurfaceContact(model)
@@ -108,20 +109,20 @@ class SolverXPBD(Fixed):
 
     def _constraints(self, iterated: bool) -> dict[str, Any]:
         """The kinds that the model has; iterated: they remember their multipliers."""
-        model, (bending, order, relaxation) = self.model, self._methods
+        model = self.model
         kinds = {
             "springs": (model.spring_count, Springs),
             "membranes": (model.tri_count * has_membranes(model), Membranes),
             "tetrahedra": (model.tet_count, Tetrahedra),
-            "bending": (model.bend_count, functools.partial(Bending, kind=bending)),
+            "bending": (model.bend_count, functools.partial(Bending, kind=self.bending)),
             "attachments": (model.attachment_count, Attachments),
             "tethers": (model.tether_count, Tethers),
             "pressure": (model.pressure_count, Pressures),
         }
         present = {name: kind(model, iterated) for name, (count, kind) in kinds.items() if count}
-        if order == JACOBI:
+        if self.order == JACOBI:
             for constraint in present.values():
-                constraint.solve_at_once(relaxation)
+                constraint.solve_at_once(self.relaxation)
         return present
 
     # ----- one step -------------------------------------------------------------------------------
@@ -283,6 +284,26 @@ class SolverXPBD(Fixed):
 
     def _run(self, kernel: Kernel, dim: int, *args: object) -> None:
         launch(kernel, dim, args, device=self.model.device)
+
+    # ----- saved scenes ---------------------------------------------------------------------------
+
+    def arguments(self) -> dict[str, Any]:
+        """See `Savable`."""
+        own = {name: getattr(self, name) for name in ("model", "substeps", "iterations", "bending", "check", "order")}
+        depth, density = float(self.contact.depth), float(self.aerodynamics.density)
+        rest = {"damping": float(self.damping), "relaxation": self.relaxation}
+        return {**own, **rest, "contact_depth": depth, "air_density": density}
+
+    def memory(self) -> Memory:
+        """See `Savable`."""
+        told = tuple(sorted(self._alarms.told))
+        return {"steps": self.steps, "told": told, "choices": self._chooser.choices()}
+
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        """See `Savable`."""
+        self._put(steps=int(memory["steps"]))
+        self._alarms.told.update(memory["told"])
+        self._chooser.recall(memory["choices"])
 
     # ----- what a step is given -------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from ...core.language import array
 from ..contact.contacts import Contacts
 from ..contact.surface_contacts import SurfaceContacts
 from ..scene.checks import count, positive, refuse
+from ..scene.memory import ByObject
 from .demands import ball_motions, shape_motions, shortest_edges, surface_motions, unsolved_strains
 
 if TYPE_CHECKING:
@@ -110,6 +111,15 @@ class SubstepChooser:
             self._last.pop(state, None)
         else:
             self._last[state] = chosen
+
+    def choices(self) -> ByObject:
+        """What states came with, to be saved."""
+        return ByObject([(state, (*last.choice, *last[1:])) for state, last in self._last.items()])
+
+    def recall(self, choices: Sequence[tuple[Any, Any]]) -> None:
+        """Take over what `choices` gave."""
+        for state, (number, needed, reason, h, level, pull) in choices:
+            self._last[state] = Chosen(SubstepChoice(int(number), float(needed), str(reason)), h, level, pull)
 
     def choose(
         self, options: AutoSubsteps, state: State, control: Control, contacts: Sequence[Contacts | SurfaceContacts],

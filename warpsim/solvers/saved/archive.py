@@ -1,0 +1,110 @@
+"""Archives: a zip of uncompressed .npy files, which `numpy.load` opens as well, and a JSON text that describes them.
+
+Files may come from anybody: nothing in them is run, no size is believed before it is compared with the bytes that are
+there, and nothing is compressed, so that no file is larger in memory than on the disk.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...atomic_file import AtomicFile
+from ...errors import SceneFileError
+
+FORMAT, VERSION = "warpsim scene", 1
+_TEXT = "scene.json"
+_KINDS = "biufc"  # of NumPy's types: numbers and truth values
+_STAMP = (1980, 1, 1, 0, 0, 0)  # of every member: equal scenes are equal files
+
+
+class ArchiveWriter:
+    """Collects arrays and writes them with a text; the file appears whole, or not at all."""
+
+    def __init__(self) -> None:
+        self.arrays: list[tuple[str, np.ndarray]] = []
+
+    def add(self, label: str, values: np.ndarray) -> str:
+        """Keep an array; returns the name of its member."""
+        name = f"{len(self.arrays):05}.{label}.npy"
+        self.arrays.append((name, values))
+        return name
+
+    def write(self, path: str | os.PathLike[str], content: dict[str, Any]) -> None:
+        """Write all. Raises OSError where that cannot be, and leaves the file that was there."""
+        text = json.dumps({"format": FORMAT, "version": VERSION, **content}, allow_nan=False)
+        with AtomicFile(path) as partial, zipfile.ZipFile(partial, "w", zipfile.ZIP_STORED) as file:
+            file.writestr(zipfile.ZipInfo(_TEXT, _STAMP), text)
+            for name, values in self.arrays:
+                with file.open(zipfile.ZipInfo(name, _STAMP), "w", force_zip64=values.nbytes > 1 << 30) as member:
+                    np.lib.format.write_array(member, np.asarray(values, order="C"), allow_pickle=False)
+
+
+class ArchiveReader:
+    """An archive that was read. Raises `SceneFileError` for what is none, with the reason."""
+
+    def __init__(self, path: str | os.PathLike[str]):
+        self.path = Path(path)
+        try:
+            with zipfile.ZipFile(self.path) as file:
+                self._members = {entry.filename: _content(file, entry) for entry in file.infolist()}
+        except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, EOFError, RuntimeError) as error:
+            raise self.broken(f"it is no whole zip file: {error}") from None
+        self.content = self._text()
+
+    def array(self, name: Any) -> np.ndarray:
+        """The array of a member; its own memory."""
+        data = self._members.get(name) if isinstance(name, str) else None
+        if data is None:
+            raise self.broken(f"it has no array {name!r}")
+        try:
+            return _parsed(data)
+        except ValueError as error:
+            raise self.broken(f"{name} is no array: {error}") from None
+
+    def broken(self, reason: str) -> SceneFileError:
+        """The error that says why this cannot be read."""
+        return SceneFileError(f"{str(self.path)!r} cannot be read\nreason: {reason}")
+
+    def _text(self) -> dict[str, Any]:
+        try:
+            content = json.loads(self._members.get(_TEXT, b"null").decode())
+        except (ValueError, RecursionError) as error:
+            raise self.broken(f"its {_TEXT} is no JSON: {error}") from None
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            raise self.broken(f"it is no {FORMAT}")
+        if content.get("version") != VERSION:
+            raise self.broken(
+                f"it has version {content.get('version')!r} of the format; this warpsim reads version {VERSION}"
+            )
+        return content
+
+
+def _content(file: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
+    """The bytes of a member. Raises `BadZipFile` for compressed ones, and for sums that do not agree."""
+    if entry.compress_type != zipfile.ZIP_STORED or entry.file_size != entry.compress_size:
+        raise zipfile.BadZipFile(f"{entry.filename!r} is compressed")
+    with file.open(entry) as member:
+        return member.read()
+
+
+def _parsed(data: bytes) -> np.ndarray:
+    """An array out of the bytes of a .npy file. Raises ValueError for anything else."""
+    stream = io.BytesIO(data)
+    major, _ = np.lib.format.read_magic(stream)
+    header = {1: np.lib.format.read_array_header_1_0, 2: np.lib.format.read_array_header_2_0}.get(major)
+    if header is None:
+        raise ValueError(f"version {major} of .npy")
+    shape, fortran, dtype = header(stream)
+    count, rest = 1, len(data) - stream.tell()
+    for extent in shape:
+        count *= extent
+    if dtype.kind not in _KINDS or fortran or min(shape, default=0) < 0 or count * dtype.itemsize != rest:
+        raise ValueError(f"{dtype} of shape {shape} in {rest} bytes")
+    return np.frombuffer(data, dtype, count, stream.tell()).reshape(shape).copy()
