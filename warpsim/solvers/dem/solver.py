@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -24,10 +24,9 @@ from ..particles.statistics import longest
 from ..scene.bands import check_contact_bands
 from ..scene.checks import check_step, count, flag, model_problem, period_problem, refuse
 from ..scene.control import Control
-from ..scene.memory import Memory, refill
 from ..scene.model import Model
 from ..scene.state import State
-from . import timestep
+from . import saved, timestep
 from .adhesion import longest_neck
 from .checks import OVERLAPS, check_overlaps, require_finite
 from .contact import ROLLING_MODELS
@@ -231,6 +230,8 @@ class SolverDEM(Fixed):
     def _run(self, kernel: Kernel, *args: object) -> None:
         launch(kernel, self.model.particle_count, args, device=self.model.device)
 
+    arguments, memory, recall = saved.arguments, saved.memory, saved.recall
+
     # ----- what is asked of it --------------------------------------------------------------------
 
     @property
@@ -282,33 +283,6 @@ class SolverDEM(Fixed):
             limits.append((timestep.rayleigh_time(*grain), "the Rayleigh time"))
             limits.append((timestep.impact_time(*grain, speed), f"an impact at {speed:g} m/s"))
         return min(limits, default=(math.inf, ""))
-
-    # ----- saved scenes ---------------------------------------------------------------------------
-
-    def arguments(self) -> dict[str, Any]:
-        """See `Savable`."""
-        own = ("model", "substeps", "law", "rolling", "force_limit", "overlaps", "check")
-        lists, kinds = self.neighbours, {"materials": self._kinds, "particle_material": self._number}
-        about = {"period": lists.period, "skin": lists.skin, "streams": self._streams}
-        return {**{name: getattr(self, name) for name in own}, **kinds, **about}
-
-    def memory(self) -> Memory:
-        """See `Savable`."""
-        numbers = {"steps": self.steps, "checked_dt": self._checked_dt, "origin": tuple(map(float, self.origin))}
-        parts = {"lists": self.neighbours.memory(), "grains": self._grains.memory()}
-        arrays = {"materials": self.materials.memory(), "shape_force": self.shape_force}
-        return {**numbers, **parts, **arrays, "streams": tuple(nozzle.memory() for nozzle in self.streams)}
-
-    def recall(self, memory: Mapping[str, Any]) -> None:
-        """See `Savable`."""
-        origin = vector_of(memory["origin"], self.model.dtype)
-        self._put(steps=int(memory["steps"]), _checked_dt=float(memory["checked_dt"]), origin=origin)
-        self.neighbours.recall(memory["lists"])
-        self._grains.recall(memory["grains"], self.neighbours, self.materials.count)
-        self.materials.recall(memory["materials"])
-        refill("shape_force", self.shape_force, memory["shape_force"])
-        for nozzle, about in zip(self.streams, memory["streams"], strict=True):
-            nozzle.recall(about)
 
     # ----- arguments ------------------------------------------------------------------------------
 

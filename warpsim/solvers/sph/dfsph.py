@@ -136,9 +136,11 @@ class SolverDFSPH(SolverSPH):
         """What every step fills before it reads it, for `wp.checkpoint(..., scratch=solver.scratch)`."""
         return [*super().scratch, self._stiffness, self._error, self._push, self._pushed]
 
-    def _more_arguments(self) -> dict[str, Any]:
-        own = ("density_error", "divergence_error", "iterations")
-        return {name: getattr(self, name) for name in own}
+    def arguments(self) -> dict[str, Any]:
+        """See `Savable`."""
+        own = {name: getattr(self, name) for name in ("density_error", "divergence_error", "iterations")}
+        compressible = ("density", "suction", "streams")
+        return {**{name: value for name, value in super().arguments().items() if name not in compressible}, **own}
 
     def memory(self) -> Memory:
         """See `Savable`."""

@@ -1,4 +1,4 @@
-"""What a saved scene keeps of a solver of fluids besides its arguments."""
+"""What a saved scene keeps of a solver of fluids."""
 
 from __future__ import annotations
 
@@ -12,8 +12,16 @@ if TYPE_CHECKING:
     from .solver import SolverSPH
 
 
+def arguments(solver: SolverSPH) -> dict[str, Any]:
+    """See `Savable`."""
+    own = ("model", "fluid", "dim", "kernel", "no_slip", "substeps", "period", "spacing", "overlaps", "check")
+    compressible = {"density": solver.density, "suction": solver.suction, "streams": solver._streams}
+    more = {"smoothing": solver._smoothing, "bounds": solver._bounds}
+    return {**{name: getattr(solver, name) for name in own}, **more, **compressible}
+
+
 def memory(solver: SolverSPH) -> Memory:
-    """Particles in their order with their lists, walls and barriers, streams, and what statistics tell."""
+    """See `Savable`: particles in their order with lists, walls and barriers, streams, and what statistics tell."""
     numbers = {"steps": solver.steps, "checked_dt": solver._checked_dt, "origin": tuple(map(float, solver.origin))}
     parts = {"particles": solver.particles.memory(), "barriers": solver.barriers.memory()}
     arrays = {"fluid_numbers": solver.fluid_numbers, "shape_force": solver.shape_force, "poses": solver._pose}
@@ -21,7 +29,7 @@ def memory(solver: SolverSPH) -> Memory:
 
 
 def recall(solver: SolverSPH, memory: Mapping[str, Any]) -> None:
-    """Take that over."""
+    """See `Savable`."""
     origin = vector_of(memory["origin"], solver.model.dtype)
     solver._put(steps=int(memory["steps"]), _checked_dt=float(memory["checked_dt"]), origin=origin)
     solver.particles.recall(memory["particles"])

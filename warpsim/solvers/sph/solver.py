@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -22,7 +22,6 @@ from ..particles.origin import origin_of, place_shapes
 from ..particles.statistics import longest
 from ..scene.checks import check_step, count_or_none, flag, model_problem, refuse
 from ..scene.control import Control, advance_shapes
-from ..scene.memory import Memory
 from ..scene.model import Model
 from ..scene.state import State
 from . import saved, timestep
@@ -342,6 +341,8 @@ class SolverSPH(Fixed):
     def _run(self, kernel: Kernel, dim: int | tuple[int, ...], *args: object) -> None:
         launch(kernel, dim, args, device=self.model.device)
 
+    arguments, memory, recall = saved.arguments, saved.memory, saved.recall
+
     # ----- what is asked of it --------------------------------------------------------------------
 
     @property
@@ -396,26 +397,6 @@ class SolverSPH(Fixed):
         compression = state.particle_rho.numpy().astype(np.float64) / self.fluid.density
         pressure = self.fluid.stiffness * (compression**7 - 1.0)
         return pressure if self.suction else np.maximum(pressure, 0.0)
-
-    # ----- saved scenes ---------------------------------------------------------------------------
-
-    def arguments(self) -> dict[str, Any]:
-        """See `Savable`."""
-        own = ("model", "fluid", "dim", "kernel", "no_slip", "substeps", "period", "spacing", "overlaps", "check")
-        more = {"smoothing": self._smoothing, "bounds": self._bounds}
-        return {**{name: getattr(self, name) for name in own}, **more, **self._more_arguments()}
-
-    def _more_arguments(self) -> dict[str, Any]:
-        """Those that incompressible fluids do not have."""
-        return {"density": self.density, "suction": self.suction, "streams": self._streams}
-
-    def memory(self) -> Memory:
-        """See `Savable`."""
-        return saved.memory(self)
-
-    def recall(self, memory: Mapping[str, Any]) -> None:
-        """See `Savable`."""
-        saved.recall(self, memory)
 
     # ----- arguments ------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -26,9 +26,9 @@ from ..particles.statistics import first_not_finite
 from ..scene.bands import check_contact_bands
 from ..scene.checks import check_call, count, flag, model_problem, refuse
 from ..scene.control import Control
-from ..scene.memory import Memory
 from ..scene.model import Model
 from ..scene.state import State
+from . import saved
 from .aerodynamics import AIR, Aerodynamics
 from .alarms import Alarms
 from .attachment import Attachments
@@ -285,25 +285,7 @@ class SolverXPBD(Fixed):
     def _run(self, kernel: Kernel, dim: int, *args: object) -> None:
         launch(kernel, dim, args, device=self.model.device)
 
-    # ----- saved scenes ---------------------------------------------------------------------------
-
-    def arguments(self) -> dict[str, Any]:
-        """See `Savable`."""
-        own = {name: getattr(self, name) for name in ("model", "substeps", "iterations", "bending", "check", "order")}
-        depth, density = float(self.contact.depth), float(self.aerodynamics.density)
-        rest = {"damping": float(self.damping), "relaxation": self.relaxation}
-        return {**own, **rest, "contact_depth": depth, "air_density": density}
-
-    def memory(self) -> Memory:
-        """See `Savable`."""
-        told = tuple(sorted(self._alarms.told))
-        return {"steps": self.steps, "told": told, "choices": self._chooser.choices()}
-
-    def recall(self, memory: Mapping[str, Any]) -> None:
-        """See `Savable`."""
-        self._put(steps=int(memory["steps"]))
-        self._alarms.told.update(memory["told"])
-        self._chooser.recall(memory["choices"])
+    arguments, memory, recall = saved.arguments, saved.memory, saved.recall
 
     # ----- what a step is given -------------------------------------------------------------------
 
