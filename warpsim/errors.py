@@ -231,7 +231,7 @@ class FieldKeywordError(FieldNameError, TypeError):
 
 
 class FieldTypeError(WarpsimError, TypeError):
-    """A value for a field that holds structs of another type."""
+    """A struct or a field of a type that none can have, or a value of another type than its field."""
 
 
 class ArrayError(WarpsimError, ValueError):

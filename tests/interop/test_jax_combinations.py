@@ -90,6 +90,24 @@ def test_loops_and_branches():
 
     assert_same(lambda g: (steps(g)(a), jax.grad(total(g))(a)))
     assert_same(lambda g: jax.hessian(total(g))(a))
+
+
+def test_second_derivatives_by_a_number_in_batches():
+    """Each member of a batch of numbers is an array without extents."""
+    a, b, s = args()
+
+    def by_number(g):
+        return lambda s: sum(x.sum() for x in g(a, b, s))
+
+    many = jnp.array([0.5, 1.0, -2.0])
+    for transform in (jax.hessian, lambda f: jax.jacfwd(jax.grad(f)), lambda f: jax.jit(jax.hessian(f))):
+        assert_same(lambda g, transform=transform: transform(by_number(g))(s))
+    assert_same(lambda g: jax.vmap(jax.grad(jax.grad(by_number(g))))(many))
+    assert_same(lambda g: jax.vmap(jax.hessian(by_number(g)))(many))
+
+
+def test_branches_and_maps():
+    a, b, s = args()
     assert_same(lambda g: jax.jit(lambda t: jax.lax.cond(t, lambda a: g(a, b, s)[0], lambda a: g(a, a, s)[1], a))(True))
     assert_same(lambda g: jax.lax.map(lambda a: g(a, b, s), jnp.stack([a, b])))
 

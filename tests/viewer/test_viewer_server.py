@@ -6,8 +6,10 @@ import socket
 import numpy as np
 import pytest
 
+from warpsim.errors import ArgumentTypeError
 from warpsim.usd import UsdWriter
 from warpsim.viewer import Animation, view
+from warpsim.viewer.server import Server
 
 OWN = ("127.0.0.1:{0}", "localhost:{0}", "[::1]:{0}", "LocalHost:{0}")
 FOREIGN = (
@@ -88,3 +90,17 @@ def test_other_pages_can_neither_embed_nor_guess_types(server):
         head = connection.recv(4096).partition(b"\r\n\r\n")[0]
     assert b"Cross-Origin-Resource-Policy: same-origin" in head and b"X-Content-Type-Options: nosniff" in head
     assert b"Access-Control-Allow-Origin" not in head
+
+
+@pytest.mark.parametrize("port", [-1, 65_536, "x", 1.5, True, None])
+def test_ports_that_are_none_are_refused(server, port):
+    with pytest.raises(ArgumentTypeError, match="expected: an integer, 0"):
+        Server(server._animation, port)
+
+
+def test_a_second_host_is_no_way_in(server):
+    port = server.url.rstrip("/").rpartition(":")[2]
+    lines = f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nHost: attacker.example\r\nConnection: close\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", int(port)), timeout=30) as connection:
+        connection.sendall(lines.encode())
+        assert b" 421 " in connection.recv(65536).partition(b"\r\n")[0]

@@ -10,11 +10,13 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from ..errors import ArgumentTypeError, shown
 from .animation import Animation
 from .pack import frame_bytes, header_of
 from .page import page_text
 
 _NAMES = ("127.0.0.1", "localhost", "[::1]")
+_PORTS = 65_535
 _DIGITS = 9  # of a frame's number
 _PATIENCE = 60.0  # seconds that a visitor may take to say something
 
@@ -27,6 +29,8 @@ class Server:
     """
 
     def __init__(self, animation: Animation, port: int = 0, play: bool = True):
+        if type(port) is not int or not 0 <= port <= _PORTS:
+            raise ArgumentTypeError(f"port is {shown(port)}\nexpected: an integer, 0 (one that is free) to {_PORTS}")
         self._animation = animation
         self._moving = [body for body in animation.bodies if body.moving]
         self._page = page_text(animation, header_of(animation, 1, play), "").encode()
@@ -46,9 +50,9 @@ class Server:
         self._server.server_close()
         self._thread.join()
 
-    def _answer(self, path: str, host: str | None) -> tuple[HTTPStatus, str, bytes]:
+    def _answer(self, path: str, host: str) -> tuple[HTTPStatus, str, bytes]:
         """The status, the type and the content of what is behind a path."""
-        if (host or "").lower() not in self._hosts:
+        if host.lower() not in self._hosts:
             return HTTPStatus.MISDIRECTED_REQUEST, _TEXT, f"this is {self.url}\n".encode()
         if path in ("/", "/index.html"):
             return HTTPStatus.OK, "text/html; charset=utf-8", self._page
@@ -68,7 +72,8 @@ class Server:
             timeout = _PATIENCE
 
             def do_GET(self) -> None:
-                status, kind, content = answer(self.path.partition("?")[0], self.headers.get("Host"))
+                hosts = self.headers.get_all("Host") or [""]
+                status, kind, content = answer(self.path.partition("?")[0], ", ".join(hosts))
                 self.send_response(status)
                 self.send_header("Content-Type", kind)
                 self.send_header("Content-Length", str(len(content)))

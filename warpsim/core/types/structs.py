@@ -65,7 +65,7 @@ class Struct(metaclass=StructType):
         t = type(self)
         if len(positional) > len(t.fields) or set(list(t.fields)[: len(positional)]) & set(values):
             fields = ", ".join(t.fields)
-            raise TypeError(
+            raise FieldTypeError(
                 f"{counted(len(positional), 'value')} for struct {t.__name__}\n"
                 f"expected: each of {fields} once"
             )
@@ -133,17 +133,18 @@ def struct(c: Any = None, *, module: Any = None) -> Any:
 
 def _struct_of(cls: Any) -> type[Struct]:
     if not isinstance(cls, type):
-        raise TypeError(f"@wp.struct is given {shown(cls)}\nexpected: a class with annotated fields")
+        raise FieldTypeError(f"@wp.struct is given {shown(cls)}\nexpected: a class with annotated fields")
     # typing.get_type_hints refuses what is no type: before Python 3.11 that is what array types are to it.
     written = [annotations_of(base) for base in reversed(cls.__mro__)]
     hints = {name: canonical(without_none(t)) for part in written for name, t in part.items()}
     reserved = [name for name in hints if name.startswith("__") and name.endswith("__") and len(name) > 4]
     if reserved:
-        raise TypeError(f"field {reserved[0]!r} of struct {cls.__name__} has a name of Python's own\nhelp: rename it")
+        name = f"{cls.__name__}.{reserved[0]}"
+        raise FieldTypeError(f"field {name} of a struct has a name of Python's own\nhelp: rename it")
     defaults = {name: cls.__dict__[name] for name in hints if name in cls.__dict__}
     for name, t in hints.items():
         if not is_field_type(t):
-            raise TypeError(
+            raise FieldTypeError(
                 f"field {cls.__name__}.{name} has type {t!r}\nexpected: a scalar, vector, matrix, struct or array type"
             )
     methods = {name: member for name, member in vars(cls).items() if _is_method(name, member) and name not in hints}
@@ -247,7 +248,7 @@ def numpy_dtype(t: Any) -> np.dtype:
         return np.dtype((np.uint64, (descriptor_words(t),)))
     if is_struct(t):
         return np.dtype([(name, numpy_dtype(f)) for name, f in t.fields.items()], align=True)
-    raise TypeError(f"{type_name(t)} has no memory layout")
+    raise FieldTypeError(f"{type_name(t)} has no memory layout")
 
 
 def offsets(t: type[Struct]) -> dict[str, int]:
@@ -288,7 +289,7 @@ def _checked(t: Any, value: Any, where: str) -> Any:
     if isinstance(t, ArrayType):
         own = getattr(value, "type", None)
         if value is not None and own is not t:
-            raise TypeError(f"{where} got {own or type(value).__name__}\nexpected: {t}")
+            raise FieldTypeError(f"{where} got {own or type(value).__name__}\nexpected: {t}")
         return value
     if isinstance(value, t):
         return frozen(value)
@@ -311,7 +312,7 @@ def _number(t: Any, value: Any, where: str) -> Any:
         return t(value)
     is_number = np.ndim(value) == 0 and scalars.holds_numbers(np.asarray(value).dtype)
     if not is_number or (t in scalars.INTEGERS and np.asarray(value).dtype.kind == "f"):
-        raise TypeError(f"{where} got {shown(value)}\nexpected: {t.__name__}")
+        raise FieldTypeError(f"{where} got {shown(value)}\nexpected: {t.__name__}")
     return t(value)
 
 

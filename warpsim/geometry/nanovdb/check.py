@@ -69,8 +69,7 @@ def check(buffer: np.ndarray, verify_checksum: bool = True) -> Grid:
         _check_indices(grid)
     if verify_checksum and (wrong := checksum.difference(grid)):
         what, actual, right = wrong
-        text = "the file is damaged; verify_checksum=False reads it all the same"
-        raise VolumeFormatError(what, f"{actual:#010x}", f"{right:#010x}", text)
+        raise VolumeFormatError(what, f"{actual:#010x}", f"{right:#010x}", "the file is damaged: copy it again")
     return grid
 
 

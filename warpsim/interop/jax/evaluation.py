@@ -142,9 +142,8 @@ def run(evaluation: Evaluation, operands: Sequence[np.ndarray], results: Sequenc
     for b in range(1 if evaluation.batch is None else evaluation.batch):
         row = [a[b] if flag else a for a, flag in zip(operands, flags, strict=True)]
         for target, result in zip(results, run_one(evaluation, row), strict=True):
-            (target if evaluation.batch is None else target[b])[...] = result.numpy().reshape(
-                target.shape if evaluation.batch is None else target.shape[1:]
-            )
+            place = target if evaluation.batch is None else target[b, ...]
+            place[...] = result.numpy().reshape(place.shape)
 
 
 def run_one(evaluation: Evaluation, operands: Sequence[np.ndarray]) -> list[array]:

@@ -5,6 +5,7 @@ import linecache
 import os
 import sys
 import textwrap
+import time
 
 import numpy as np
 import pytest
@@ -156,3 +157,59 @@ def test_the_newest_file_with_asserts_is_not_taken_for_edited():
         assert first_value(checked) == np.float32(3.0)
     finally:
         os.utime(__file__, (before, before))
+
+
+SCALED = """
+import warpsim as wp
+
+@wp.func
+def scaled(x: float):
+    return x * {factor}
+
+@wp.kernel
+def k(x: wp.array(dtype=float)):
+    x[wp.tid()] = scaled(x[wp.tid()])
+"""
+
+
+@pytest.mark.parametrize("age", [0.0, 1e8])
+def test_a_module_rewritten_with_equal_time_and_size_has_its_new_text_after_a_reload(module, age):
+    """As `cp -p`, archives and SOURCE_DATE_EPOCH leave files; age [s] of the file."""
+    at = time.time() - age
+    results, loaded = [], None
+    for factor in (3.0, 4.0, 5.0):
+        module.path.write_text(SCALED.format(factor=factor))
+        os.utime(module.path, (at, at))
+        importlib.invalidate_caches()
+        loaded = importlib.reload(loaded) if loaded else module.load()
+        x = wp.ones(1, dtype=float)
+        wp.launch(loaded.k, 1, [x])
+        results.append(x.numpy()[0])
+    assert results == [3.0, 4.0, 5.0]
+
+
+def test_a_kernel_of_before_a_reload_is_refused_where_its_text_is_gone(module):
+    at = time.time() - 1e8
+    for factor in (3.0, 4.0):
+        module.path.write_text(SCALED.format(factor=factor))
+        os.utime(module.path, (at, at))
+        importlib.invalidate_caches()
+        if factor == 3.0:
+            loaded = module.load()
+            wp.launch(loaded.k, 1, [wp.ones(1, dtype=float)])
+            older = loaded.scaled
+        else:
+            importlib.reload(loaded)
+    wp.launch(loaded.k, 1, [wp.ones(1, dtype=float)])
+
+    @wp.kernel
+    def uses_the_older(x: wp.array(dtype=float)):
+        x[wp.tid()] = older(x[wp.tid()])
+
+    x = wp.ones(1, dtype=float)
+    try:
+        wp.launch(uses_the_older, 1, [x])
+    except UnsupportedSyntaxError as error:
+        assert "edited after it was imported" in str(error)
+    else:
+        assert x.numpy()[0] == 3.0

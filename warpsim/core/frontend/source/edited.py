@@ -8,6 +8,7 @@ from __future__ import annotations
 import __future__
 
 import ast
+import linecache
 import os
 import time
 from collections.abc import Iterator
@@ -22,8 +23,23 @@ _FUTURE = __future__.annotations.compiler_flag
 _PARTS = ("co_name", "co_code", "co_names", "co_varnames", "co_freevars", "co_cellvars", "co_argcount")
 
 
+_specs: dict[str, Any] = {}  # of the modules whose text was read, by file
+_reloaded: set[str] = set()
+
+
+def note_import(file: str, spec: Any) -> None:
+    """Forget the text of a module that was imported again since: a file may be rewritten with its time and size."""
+    if spec is not None and _specs.setdefault(file, spec) is not spec:
+        _specs[file] = spec
+        _reloaded.add(file)
+        linecache.cache.pop(file, None)
+
+
 def may_differ(file: str) -> bool:
-    """Whether a file changed since the program started; text that lies in no file may change at any time."""
+    """Whether a file changed since the program started, or its module was imported again; text that lies in no file may
+    change at any time."""
+    if file in _reloaded:
+        return True
     try:
         return os.stat(file).st_mtime >= _STARTED
     except OSError:

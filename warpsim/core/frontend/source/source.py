@@ -65,6 +65,7 @@ class Source:
         return self.first_line if self.first_line in lines else lines[0]
 
     def _text(self) -> str:
+        edited.note_import(self.file, self.function.__globals__.get("__spec__"))
         linecache.checkcache(self.file)
         return "".join(linecache.getlines(self.file, self.function.__globals__))
 
