@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ...core.runtime.arrays import saved_contents
-from ...core.runtime.arrays.array import Tag
+from ...core.runtime.arrays.tag import Tag
 from ...core.runtime.devices.capture import current_graph
 from ...core.runtime.devices.device import CPU
 from ...core.runtime.devices.memory_range import MemoryRange

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary, ref
 
 import numpy as np
@@ -21,6 +21,10 @@ from . import saved_contents
 from .call_site import CallSite
 from .exports import exported
 from .saved_contents import Read, Session, Writer, active, lock, suspended
+
+if TYPE_CHECKING:
+    from .assignment import Writable
+    from .held import Held
 
 
 class Allocation:
@@ -88,7 +92,7 @@ class Allocation:
             for session in self.known:
                 session.watch(self, view)
 
-    def count_writes(self, key: Any, tensor: Any, view: np.ndarray) -> None:
+    def count_writes(self, key: object, tensor: Any, view: np.ndarray) -> None:
         """PyTorch has a tensor over the memory, whose `_version` counts what is written by it and by all views of it.
 
         key: the same for tensors that are counted together.
@@ -120,7 +124,7 @@ class Allocation:
     def take(self, session: Session | None) -> bool:
         """One session uses the memory from now on, or none; whether this is all there is to do."""
         known = self.known
-        if known is not None and (known.__class__ is tuple or known.live):
+        if known is not None and (isinstance(known, tuple) or known.live):
             return False
         if self.exposed or self.exports or self.tensors:
             return False
@@ -137,9 +141,7 @@ class Allocation:
         users = (*[s for s in self.users if s.live and s not in sessions], *sessions)
         self.known = users[0] if len(users) == 1 and not self.is_watched() else users
 
-    def meet(
-        self, sessions: tuple[Session, ...], addresses: MemoryRange, writer: Writer, joins: bool = True
-    ) -> bool:
+    def meet(self, sessions: tuple[Session, ...], addresses: MemoryRange, writer: Writer, joins: bool = True) -> bool:
         """A write that these sessions see, or none: tell the others. Returns whether to note what it leaves.
 
         joins: whether they use the memory from now on, as they record it.
@@ -163,7 +165,7 @@ class Allocation:
         """Another framework gets memory at an address: what we make of that again is known for the same memory."""
         _foreign.setdefault(address, self)
 
-    def read(self, a: Any, session: Session, place: CallSite, later: int = 1) -> Read:
+    def read(self, a: Writable, session: Session, place: CallSite, later: int = 1) -> Read:
         """The live read of an array: a new one, or that of an equal view at the same contents.
 
         later: how many entries the tape will have more when somebody else may change them.
@@ -179,9 +181,7 @@ class Allocation:
         """A session looks at present contents of a view that others get."""
         self._read(view, bounds(view), session, CallSite.outside(), 0)
 
-    def _read(
-        self, view: np.ndarray, addresses: MemoryRange, session: Session, place: CallSite, later: int
-    ) -> Read:
+    def _read(self, view: np.ndarray, addresses: MemoryRange, session: Session, place: CallSite, later: int) -> Read:
         for read in list(self.near(addresses)) if self.reads else ():
             if not read.session.live:
                 self.drop(read)  # else arrays that nobody overwrites would collect reads of tapes long gone
@@ -229,13 +229,13 @@ class Allocation:
             self.reach = 0
         read.forget()
 
-    def overwrite(self, a: Any, view: np.ndarray, tapes: tuple[Any, ...], writer: Writer) -> None:
+    def overwrite(self, a: Writable, view: np.ndarray, tapes: tuple[Any, ...], writer: Writer) -> None:
         """A part of array `a` is about to be written: save or spoil the reads that lose their contents."""
         with lock:
             self._overwrite(a._held, view, range_of(a) if view is a._data else bounds(view), tapes, writer)
 
     def _overwrite(
-        self, held: Any, view: np.ndarray, addresses: MemoryRange, tapes: tuple[Any, ...], writer: Writer
+        self, held: Held | None, view: np.ndarray, addresses: MemoryRange, tapes: tuple[Any, ...], writer: Writer
     ) -> None:
         sessions = [tape.session for tape in tapes]
         now = current_graph()
@@ -254,7 +254,7 @@ class Allocation:
             self.drop(read)
 
     def _overwrite_unseen(
-        self, read: Read, addresses: MemoryRange, held: Any, sessions: list[Session], writer: Writer
+        self, read: Read, addresses: MemoryRange, held: Held | None, sessions: list[Session], writer: Writer
     ) -> None:
         """Contents that a tape needs are about to be overwritten, and the tape does not see it."""
         session, trusted = read.session, [tape.session for tape in suspended()]
@@ -296,7 +296,7 @@ def base_address(view: np.ndarray) -> int:
     return base.ctypes.data
 
 
-def about_to_write(array: Any, view: np.ndarray, what: str) -> None:
+def about_to_write(array: Writable, view: np.ndarray, what: str) -> None:
     """A host operation is about to write a part of an array: save or spoil the reads of it."""
     memory = array._memory
     if saved_contents.alert and (memory.reads or memory.known):

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...types.arrays import ArrayType, array_type
 from .array import array
-from .host_memory import normalized_shape
+from .host_memory import ShapeLike, normalized_shape
 from .indexed import indexedarray
 
 
@@ -19,7 +19,7 @@ class RankedArray:
     def __call__(self, *args: Any, **options: Any) -> Any:
         return self.of(*args, **{"ndim": self.ndim, **options})
 
-    def __getitem__(self, dtype: Any) -> ArrayType:
+    def __getitem__(self, dtype: object) -> ArrayType:
         t: ArrayType = self.of[dtype, self.ndim]
         return t
 
@@ -34,6 +34,6 @@ class fixedarray:
     dtype: element type. shape: extents, constants up to rank 4; without them any array on a stack fits.
     """
 
-    def __new__(cls, dtype: Any = Any, shape: Any = None) -> Any:
+    def __new__(cls, dtype: object = Any, shape: ShapeLike = None) -> Any:
         extents = normalized_shape(shape) or ()
         return array_type(dtype, len(extents) or 1, False, extents)

@@ -14,7 +14,7 @@ _MAP = "warpsim.core.runtime.map"  # floors above arrays: what an operator does 
 _OPS = "warpsim.core.ops"
 
 
-def _mapped(operation: str, *operands: Any, out: Any = None) -> Any:
+def _mapped(operation: str, *operands: object, out: object = None) -> Any:
     """`map` of a built-in; both load when somebody first calculates."""
     return import_module(_MAP).map(getattr(import_module(_OPS), operation), *operands, out=out)
 
@@ -22,13 +22,13 @@ def _mapped(operation: str, *operands: Any, out: Any = None) -> Any:
 def _operators(operation: str) -> tuple[Any, Any, Any]:
     """`x + y`, its form for an array on the right only, and `x += y`."""
 
-    def operator(self: Any, other: Any) -> Any:
+    def operator(self: object, other: object) -> Any:
         return _mapped(operation, self, other)
 
-    def reflected(self: Any, other: Any) -> Any:
+    def reflected(self: object, other: object) -> Any:
         return _mapped(operation, other, self)
 
-    def in_place(self: Any, other: Any) -> Any:
+    def in_place(self: object, other: object) -> Any:
         _mapped(operation, self, other, out=self)
         return self
 

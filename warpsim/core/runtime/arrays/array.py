@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,8 +23,9 @@ from ....errors import ArrayError, ArrayTypeError, AxisError, OutOfBoundsError, 
 from ...types import compounds, scalars, structs
 from ...types.arrays import MAX_NDIM, ArrayType, array_type, type_name
 from ..devices.cuda import interop
-from ..devices.device import Device, get_device
-from ..devices.device_memory import on_host
+from ..devices.cuda.memory import CudaMemory
+from ..devices.device import Device, DeviceLike, get_device
+from ..devices.device_memory import DeviceMemory, on_host
 from ..devices.memory_range import MemoryRange, span_of
 from . import saved_contents
 from .allocation import Allocation, foreign_allocation
@@ -32,6 +33,7 @@ from .foreign import memory_at
 from .gradient import Differentiable
 from .held import Held
 from .host_memory import (
+    ShapeLike,
     allocate,
     check_extents,
     checked_dtype,
@@ -45,30 +47,14 @@ from .host_memory import (
 from .keys import is_table, keys_of, table_of
 from .made_of_arrays import follow
 from .self_overlap import meets_itself
+from .tag import Tag
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
 
 _OLDER = {"owner": "leave it out: memory given by ptr= is let go of by deleter=, if there is one"}
 _WORDS = [struct.Struct(f"<{2 + 2 * n}Q") for n in range(MAX_NDIM + 1)]
-
-
-class Tag:
-    """What a compiled kernel must know of an array argument; one object per combination."""
-
-    __slots__ = ("apart", "contiguous", "space", "type", "writable")
-    _made: ClassVar[dict[tuple[ArrayType, bool, bool, str, bool], Tag]] = {}
-
-    def __new__(cls, t: ArrayType, contiguous: bool, writable: bool, space: str, apart: bool = True) -> Tag:
-        """space: which memory it is, as devices name it. apart: no two elements share memory."""
-        key = (t, contiguous, writable, space, apart)
-        tags = cls._made if t.__known__ is None else t.__known__
-        known = tags.get(key)
-        if known is None:
-            tag = super().__new__(cls)
-            tag.type, tag.contiguous, tag.writable, tag.space, tag.apart = key
-            known = tags.setdefault(key, tag)  # one object, whichever thread comes first
-        return known
-
-    def __reduce__(self) -> tuple:
-        return Tag, (self.type, self.contiguous, self.writable, self.space, self.apart)
 
 
 class _ArrayMeta(type):
@@ -79,13 +65,13 @@ class _ArrayMeta(type):
     if not TYPE_CHECKING:  # to them `array[float]` is a generic class, and a call makes an array
 
         @user_frames
-        def __call__(cls, data: Any = None, dtype: Any = Any, shape: Any = None, **options: Any) -> Any:
+        def __call__(cls, data: object = None, dtype: object = Any, shape: object = None, **options: Any) -> Any:
             sources = (data, shape, options.get("ptr"), options.get("length"))
             if all(source is None for source in sources):
                 return array_type(dtype, options.get("ndim") or 1)
             return super().__call__(data, dtype, shape, **options)
 
-        def __getitem__(cls, item: Any) -> ArrayType:
+        def __getitem__(cls, item: object) -> ArrayType:
             dtype, ndim = item if isinstance(item, tuple) else (item, 1)
             return array_type(dtype, getattr(ndim, "__args__", (ndim,))[0])
 
@@ -104,10 +90,11 @@ class array(Differentiable, metaclass=_ArrayMeta):
     _range: MemoryRange | None = None  # its addresses, when somebody asked
 
     def __init__(
-        self, data: Any = None, dtype: Any = Any, shape: Any = None, strides: Any = None, ptr: int | None = None,
-        capacity: int | None = None, device: Any = None, pinned: bool = False, copy: bool = True,
-        deleter: Callable[[int, int], None] | None = None, ndim: int | None = None, grad: array | None = None,
-        requires_grad: bool = False, retain_grad: bool = False, length: int | None = None, **older: Any,
+        self, data: Any = None, dtype: object = Any, shape: ShapeLike = None, strides: Iterable[int] | None = None,
+        ptr: int | None = None, capacity: int | None = None, device: DeviceLike = None, pinned: bool = False,
+        copy: bool = True, deleter: Callable[[int, int], None] | None = None, ndim: int | None = None,
+        grad: array | None = None, requires_grad: bool = False, retain_grad: bool = False, length: int | None = None,
+        **older: object,
     ):  # fmt: skip
         refuse_keywords("wp.array", older, _OLDER)
         device = get_device(device)
@@ -120,6 +107,7 @@ class array(Differentiable, metaclass=_ArrayMeta):
         held: dict[bytes, Any] = {}
         if ptr is not None:
             memory = memory_at(ptr, element, extents, strides, capacity, deleter, device)
+            assert element is not None  # else `memory_at` raises
         elif data is not None:
             memory, element = memory_of(data, element, extents, copy, held, device)
             if ndim is not None and extents is None and not memory.size:  # an empty list has no rank
@@ -143,7 +131,7 @@ class array(Differentiable, metaclass=_ArrayMeta):
         follow(self, data)
 
     @classmethod
-    def _wrap(cls, memory: np.ndarray, element: Any, device: Device, owner: Any = None) -> array:
+    def _wrap(cls, memory: np.ndarray, element: type, device: Device, owner: object = None) -> array:
         """An array over memory that already has the layout of `element`."""
         a = cls.__new__(cls)
         a.pinned, a.deleter = False, None
@@ -156,7 +144,14 @@ class array(Differentiable, metaclass=_ArrayMeta):
                 a._memory = foreign_allocation(memory)
         return a
 
-    def _adopt(self, memory: np.ndarray, element: Any, device: Device) -> None:
+    @property
+    def _array(self) -> array:
+        return self
+
+    def _of_same_type(self, values: object, device: Device, requires_grad: bool) -> array:
+        return type(self)(values, dtype=self.dtype, device=device, requires_grad=requires_grad)
+
+    def _adopt(self, memory: np.ndarray, element: type, device: Device) -> None:
         ndim = memory.ndim - element_rank(element)
         if not 1 <= ndim <= MAX_NDIM:
             raise ArrayError(f"an array of {type_name(element)} has rank {ndim}\nexpected: 1 to {MAX_NDIM}")
@@ -204,26 +199,26 @@ class array(Differentiable, metaclass=_ArrayMeta):
         Of an array on a CUDA device a copy, once the work on the current stream is done.
         """
         if not self.device.shares_host_memory:
-            return on_host(self._data)
+            return self._contents()
         if self._held is not None:  # what it refers to is looked at before launches, for ever
             self._memory.expose(self._data)
             return self._data
         return self._memory.export(self._data, self._address)
 
     def _contents(self) -> np.ndarray:
-        return on_host(self._data)
+        return self._data.host() if isinstance(self._data, DeviceMemory) else self._data
 
     def _source(self) -> np.ndarray:
         return self._data
 
-    def list(self) -> list:
+    def list(self) -> list[Any]:
         """All elements in order, as host values; numbers are Python's."""
         flat = self._contents().reshape((self.size, *self._data.shape[self.ndim :]))
         if scalars.is_scalar(self.dtype):
             return [x.item() for x in flat] if scalars.is_bfloat16(self.dtype) else flat.tolist()
         return [host_element(flat[i], self.dtype, self._held) for i in range(self.size)]
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
         if copy is False and dtype is not None and np.dtype(dtype) != self._data.dtype:
             raise ValueError(f"{self!r} as {np.dtype(dtype)} needs a copy\nhelp: allow it: copy=None")
         if copy is False and not self.device.shares_host_memory:
@@ -250,13 +245,20 @@ class array(Differentiable, metaclass=_ArrayMeta):
             what = f"on {self.device}" if self.device.shares_host_memory else "of structs"
             raise AttributeError(f"arrays {what} have no __cuda_array_interface__")
         self._memory.expose(self._data)
+        assert isinstance(self._data, CudaMemory)
         return interop.interface(self._data)
 
     def __dlpack__(
-        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
     ) -> Any:
         if not self.device.shares_host_memory:
             self._memory.expose(self._data)
+            assert isinstance(self._data, CudaMemory)
             return interop.export(self._data, stream, max_version, dl_device, copy)
         memory = self._memory.export(self._data, self._address)
         if scalars.is_bfloat16(self._data.dtype.type):  # NumPy has no form for it
@@ -271,7 +273,7 @@ class array(Differentiable, metaclass=_ArrayMeta):
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: object) -> Any:
         """A view (slices, leading indices), one element as a host value, or an indexedarray.
 
         Raises `OutOfBoundsError` for an index outside, `ArrayError` for a negative step.
@@ -287,7 +289,7 @@ class array(Differentiable, metaclass=_ArrayMeta):
             return host_element(on_host(part), self.dtype, self._held)
         return self._view(part, lambda g: g[keys])
 
-    def _gathered(self, keys: tuple) -> Any:
+    def _gathered(self, keys: tuple[Any, ...]) -> Any:
         """An indexedarray: index tables stay, integers take a view first, slices become tables."""
         numbers = [isinstance(k, int | np.integer) for k in keys]
         view = tuple(k if number else slice(None) for k, number in zip(keys, numbers, strict=True))
@@ -318,7 +320,7 @@ class array(Differentiable, metaclass=_ArrayMeta):
 
     # ----- other shapes of the same memory -----------------------------------------------------
 
-    def reshape(self, *shape: Any) -> array:
+    def reshape(self, *shape: ShapeLike) -> array:
         """The same memory with other extents (one may be -1).
 
         Raises `ArrayError` when the number of elements differs or memory is not contiguous.
@@ -360,7 +362,7 @@ class array(Differentiable, metaclass=_ArrayMeta):
         """This array if it is contiguous, else a contiguous copy."""
         return self if self.is_contiguous else self._copied(self.device, self.requires_grad)
 
-    def to(self, device: Any, requires_grad: bool | None = None) -> array:
+    def to(self, device: DeviceLike, requires_grad: bool | None = None) -> array:
         """This array if it is on the device already, else a copy there."""
         device = get_device(device)
         if device is self.device:
@@ -373,7 +375,7 @@ class array(Differentiable, metaclass=_ArrayMeta):
         copy.requires_grad = requires_grad
         return copy
 
-    def view(self, dtype: Any) -> array:
+    def view(self, dtype: object) -> array:
         """The same memory as elements of another type, of equal size or made of scalars of equal size.
 
         An array of vec3 with n elements is one of floats of shape (n, 3), and back. Raises `ArrayError`, of types that
@@ -398,7 +400,7 @@ class array(Differentiable, metaclass=_ArrayMeta):
             view._pack()
         return view
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         """For `pickle`, and copies where nothing records: contents and gradient, in fresh contiguous memory."""
         if self._held is not None:
             raise TypeError("arrays of structs that refer to arrays are not pickled\nhelp: pickle the arrays they hold")
@@ -415,15 +417,18 @@ class array(Differentiable, metaclass=_ArrayMeta):
         return f"array(shape={self.shape}, dtype={type_name(self.dtype)}, device={self.device}{gradient})"
 
 
-def _restored(contents: np.ndarray, element: Any, device: str, grad: np.ndarray | None) -> array:
+def _restored(
+    contents: np.ndarray, element: tuple[str, tuple[int, ...], type] | type, device: str, grad: np.ndarray | None
+) -> array:
     dtype = compounds.compound_type(*element) if isinstance(element, tuple) else element
     restored = array(contents, dtype=dtype, device=device, requires_grad=grad is not None)
     if grad is not None:
+        assert restored._grad is not None
         restored._grad._data[...] = grad
     return restored
 
 
-def _given(**options: Any) -> dict[str, Any]:
+def _given(**options: object) -> dict[str, Any]:
     """Options that were named: NumPy before 2.1 knows none of them."""
     return {name: value for name, value in options.items() if value is not None}
 

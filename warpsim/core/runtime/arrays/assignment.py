@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,15 +19,19 @@ from ...types.arrays import type_name
 from ...types.scalars import holds_numbers
 from ..devices.capture import current_graph
 from ..devices.cuda import interop
-from ..devices.device import CPU
+from ..devices.device import CPU, Device
 from ..devices.device_memory import DeviceMemory, on_host
 from ..devices.float_mode import in_standard_mode
+from ..devices.memory_range import MemoryRange
 from ..steps.move import Move, Piece
 from . import allocation, made_of_arrays, saved_contents
 from .held import Held, owners_of
 from .host_memory import TypedMemory, as_numpy, check_range, record_of
 from .keys import keys_of
 from .seeds import forget_left
+
+if TYPE_CHECKING:
+    from .array import array
 
 Select = Callable[[np.ndarray], np.ndarray]
 _WORDS = {"fill_": "fill", "zero_": "fill"}
@@ -51,12 +55,19 @@ class Writable(TypedMemory):
     """The writing half of `array`."""
 
     _data: np.ndarray
-    device: Any
-    ndim: int
-    shape: tuple[int, ...]
-    size: int
+    _address: int
+    _range: MemoryRange | None
+    is_contiguous: bool
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def _of_same_type(self, values: object, device: Device, requires_grad: bool) -> array:
+        """An array of elements of the same type, made of values."""
+        raise NotImplementedError
+
+    @classmethod
+    def _wrap(cls, memory: np.ndarray, element: type, device: Device, owner: object = None) -> array:
+        raise NotImplementedError
+
+    def __setitem__(self, key: object, value: Any) -> None:
         """Copy a number, an element or an array-like of fitting shape into the selection.
 
         Raises `ReadOnlyError`, `OutOfBoundsError`, and `ArrayError` for values that do not fit.
@@ -64,14 +75,13 @@ class Writable(TypedMemory):
         self._require_writable()
         keys = keys_of(key, self.ndim)
         if not all(isinstance(k, slice | int | np.integer) for k in keys):
-            raise TypeError(
-                "elements at index tables are not set by brackets\nhelp: a[indices].assign(values)"
-            )
+            raise TypeError("elements at index tables are not set by brackets\nhelp: a[indices].assign(values)")
         try:
-            target = self._data[(*keys, ...)]
+            place = (*keys, ...)
+            target = self._data[place]
         except IndexError as error:
             raise OutOfBoundsError(f"{error}, for an array of shape {self.shape}") from None
-        self._write(target, value, "__setitem__", lambda grad: grad[(*keys, ...)])
+        self._write(target, value, "__setitem__", lambda grad: grad[place])
 
     def fill_(self, value: Any) -> None:
         """Set every element to `value`: a number for all components, or one element.
@@ -83,9 +93,7 @@ class Writable(TypedMemory):
         if isinstance(value, list | tuple | np.ndarray) and np.shape(value) == (math.prod(inner),):
             value = np.reshape(value, inner)  # the entries of a matrix row by row
         if not isinstance(value, structs.Struct) and np.shape(value) not in ((), inner):
-            raise ArrayError(
-                f"fill value of shape {np.shape(value)}\nexpected: a number or {type_name(self.dtype)}"
-            )
+            raise ArrayError(f"fill value of shape {np.shape(value)}\nexpected: a number or {type_name(self.dtype)}")
         self._write(self._data, value, "fill_", _whole)
 
     def zero_(self) -> None:
@@ -94,7 +102,7 @@ class Writable(TypedMemory):
         nothing = np.zeros((), self._data.dtype)
         self._change(lambda: self._store(self._data, nothing, None), nothing, self._data, "zero_", _whole)
 
-    def assign(self, src: Any) -> None:
+    def assign(self, src: object) -> None:
         """Copy from an array, NumPy array or list of the same number of elements.
 
         Raises `ReadOnlyError`, and `ArrayError` when dtypes of arrays, or numbers of elements differ.
@@ -102,11 +110,12 @@ class Writable(TypedMemory):
         self._require_writable()
         if src is None:
             raise ArrayError("assign from None\nexpected: an array, a NumPy array or a list")
-        source = src
-        if not isinstance(src, TypedMemory):
+        if isinstance(src, TypedMemory):
+            source = src
+        else:
             there = interop.is_device_array(src) or self._held is not None  # structs there may refer to arrays there
             follows = made_of_arrays.holds_gradients(src)
-            source = type(self)(src, dtype=self.dtype, device=self.device if there else CPU, requires_grad=follows)
+            source = self._of_same_type(src, self.device if there else CPU, follows)
         if source.dtype is not self.dtype:
             raise ArrayError(
                 f"assign from {type_name(source.dtype)} to {type_name(self.dtype)}\n"
@@ -118,11 +127,11 @@ class Writable(TypedMemory):
         step = lambda: self._store(self._data, source._source().reshape(shape), source._held)  # noqa: E731
         self._change(step, source, self._data, "assign", _whole, source)
 
-    def _write(self, target: np.ndarray, value: Any, what: str, select: Select) -> None:
+    def _write(self, target: np.ndarray, value: object, what: str, select: Select) -> None:
         """Copy a value into a part of the memory, which `select` finds in the gradient."""
         owners: dict[bytes, Any] = {}
         if made_of_arrays.holds_gradients(value):
-            value = type(self)(value, dtype=self.dtype, device=self.device, requires_grad=True)
+            value = self._of_same_type(value, self.device, True)
         source = value._source() if isinstance(value, TypedMemory) else self._source_of(value, owners)
         numbers = holds_numbers(source.dtype) and self._data.dtype.names is None
         if not numbers and source.dtype != self._data.dtype:
@@ -138,7 +147,8 @@ class Writable(TypedMemory):
             self._change(lambda: self._store(target, source, owners), source, target, what, select)
 
     def _change(
-        self, store: Callable[[], None], values: Any, target: np.ndarray, what: str, select: Select, source: Any = None
+        self, store: Callable[[], None], values: Any, target: np.ndarray, what: str, select: Select,
+        source: TypedMemory | None = None,
     ) -> None:  # fmt: skip
         """Write values to a part of the memory; tapes record it. source: the array that has them, None for others."""
         if self._memory.left is not None:
@@ -160,10 +170,9 @@ class Writable(TypedMemory):
             return [Piece(target, values)]
         if not self.device.shares_host_memory:
             return None
-        constant: Any = type(self)
-        return [Piece(target, constant._wrap(np.atleast_1d(values), self.dtype, self.device))]
+        return [Piece(target, self._wrap(np.atleast_1d(values), self.dtype, self.device))]
 
-    def _source_of(self, value: Any, owners: dict[bytes, Any]) -> np.ndarray:
+    def _source_of(self, value: object, owners: dict[bytes, Any]) -> np.ndarray:
         """A copy of a value as it is now; `references` gets the arrays that structs in it refer to."""
         if isinstance(value, structs.Struct):
             return record_of(value, owners)
@@ -178,8 +187,7 @@ class Writable(TypedMemory):
     def _require_writable(self) -> None:
         if not self._data.flags.writeable:
             raise ReadOnlyError(
-                "the array is read-only memory\nexpected: a writable array\n"
-                "help: make a copy: wp.array(x)"
+                "the array is read-only memory\nexpected: a writable array\nhelp: make a copy: wp.array(x)"
             )
 
     @in_standard_mode

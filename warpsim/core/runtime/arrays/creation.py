@@ -6,7 +6,8 @@ a replayed `zeros` zeroes again.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,11 +16,17 @@ from ...types import compounds, scalars, structs
 from ...types.arrays import type_name
 from ..devices.capture import current_graph
 from ..devices.cuda import interop
-from ..devices.device import device_of, get_device
-from ..devices.stream import ScopedStream
+from ..devices.device import DeviceLike, device_of, get_device
+from ..devices.stream import ScopedStream, Stream
 from .array import array
-from .host_memory import TypedMemory, allocate, check_extents, checked_dtype, normalized_shape, refused
+from .host_memory import ShapeLike, TypedMemory, allocate, check_extents, checked_dtype, normalized_shape, refused
 from .made_of_arrays import follow
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from .indexed import indexedarray
+
 
 __all__ = [
     "clone", "copy", "dtype_from_numpy", "dtype_to_numpy", "empty", "empty_like", "from_dlpack",
@@ -32,8 +39,8 @@ __all__ = [
 
 
 def empty(
-    shape: Any = None, dtype: Any = float, device: Any = None, requires_grad: bool = False, pinned: bool = False,
-    retain_grad: bool = False, strides: Any = None, **kwargs: Any,
+    shape: ShapeLike = None, dtype: object = float, device: DeviceLike = None, requires_grad: bool = False,
+    pinned: bool = False, retain_grad: bool = False, strides: Iterable[int] | None = None, **kwargs: Any,
 ) -> array:  # fmt: skip
     """An array of undefined contents.
 
@@ -48,8 +55,8 @@ def empty(
 
 
 def zeros(
-    shape: Any = None, dtype: Any = float, device: Any = None, requires_grad: bool = False, pinned: bool = False,
-    retain_grad: bool = False, strides: Any = None, **kwargs: Any,
+    shape: ShapeLike = None, dtype: object = float, device: DeviceLike = None, requires_grad: bool = False,
+    pinned: bool = False, retain_grad: bool = False, strides: Iterable[int] | None = None, **kwargs: Any,
 ) -> array:  # fmt: skip
     """An array of zeros; arguments and errors are those of `empty`.
 
@@ -65,8 +72,8 @@ zeros.kernel_form = "local_array"  # type: ignore[attr-defined]
 
 
 def full(
-    shape: Any = None, value: Any = 0, dtype: Any = None, device: Any = None, requires_grad: bool = False,
-    pinned: bool = False, retain_grad: bool = False, **kwargs: Any,
+    shape: ShapeLike = None, value: object = 0, dtype: object = None, device: DeviceLike = None,
+    requires_grad: bool = False, pinned: bool = False, retain_grad: bool = False, **kwargs: Any,
 ) -> array:  # fmt: skip
     """An array filled with `value`; other arguments and errors are those of `empty`.
 
@@ -80,16 +87,16 @@ def full(
 
 
 def ones(
-    shape: Any = None, dtype: Any = float, device: Any = None, requires_grad: bool = False, pinned: bool = False,
-    retain_grad: bool = False, **kwargs: Any,
+    shape: ShapeLike = None, dtype: object = float, device: DeviceLike = None, requires_grad: bool = False,
+    pinned: bool = False, retain_grad: bool = False, **kwargs: Any,
 ) -> array:  # fmt: skip
     """An array whose elements have the value 1 in every component; arguments and errors are those of `empty`."""
     return full(shape, 1, dtype, device, requires_grad, pinned, retain_grad, **kwargs)
 
 
 def _made(
-    extents: tuple[int, ...], dtype: Any, device: Any, requires_grad: bool, pinned: bool, retain_grad: bool, zero: bool,
-    strides: Any,
+    extents: tuple[int, ...], dtype: object, device: DeviceLike, requires_grad: bool, pinned: bool, retain_grad: bool,
+    zero: bool, strides: Iterable[int] | None,
 ) -> array:  # fmt: skip
     element = checked_dtype(dtype)
     device = get_device(device)
@@ -98,7 +105,7 @@ def _made(
     return a
 
 
-def _extents(shape: Any, kwargs: dict[str, Any]) -> tuple[int, ...]:
+def _extents(shape: ShapeLike, kwargs: dict[str, Any]) -> tuple[int, ...]:
     size = shape if shape is not None else kwargs.pop("length", kwargs.pop("n", None))
     rank = kwargs.pop("ndim", None)
     if kwargs:
@@ -113,7 +120,7 @@ def _extents(shape: Any, kwargs: dict[str, Any]) -> tuple[int, ...]:
     return extents
 
 
-def _type_of(value: Any) -> Any:
+def _type_of(value: object) -> Any:
     if isinstance(value, bool):
         return scalars.bool_
     if isinstance(value, (compounds.Compound, structs.Struct, np.generic)):
@@ -133,7 +140,7 @@ def _type_of(value: Any) -> Any:
 
 
 def empty_like(
-    src: Any, device: Any = None, requires_grad: bool | None = None, pinned: bool | None = None,
+    src: array | indexedarray, device: DeviceLike = None, requires_grad: bool | None = None, pinned: bool | None = None,
     retain_grad: bool = False,
 ) -> array:  # fmt: skip
     """An array of undefined contents with the shape and dtype of `src`.
@@ -147,7 +154,7 @@ def empty_like(
 
 
 def zeros_like(
-    src: Any, device: Any = None, requires_grad: bool | None = None, pinned: bool | None = None,
+    src: array | indexedarray, device: DeviceLike = None, requires_grad: bool | None = None, pinned: bool | None = None,
     retain_grad: bool = False,
 ) -> array:  # fmt: skip
     """An array of zeros with the shape and dtype of `src`; arguments are those of `empty_like`."""
@@ -157,8 +164,8 @@ def zeros_like(
 
 
 def full_like(
-    src: Any, value: Any, device: Any = None, requires_grad: bool | None = None, pinned: bool | None = None,
-    retain_grad: bool = False,
+    src: array | indexedarray, value: object, device: DeviceLike = None, requires_grad: bool | None = None,
+    pinned: bool | None = None, retain_grad: bool = False,
 ) -> array:  # fmt: skip
     """An array filled with `value`, with the shape and dtype of `src`; other arguments are those of `empty_like`."""
     a = empty_like(src, device, requires_grad, pinned, retain_grad)
@@ -167,7 +174,7 @@ def full_like(
 
 
 def ones_like(
-    src: Any, device: Any = None, requires_grad: bool | None = None, pinned: bool | None = None,
+    src: array | indexedarray, device: DeviceLike = None, requires_grad: bool | None = None, pinned: bool | None = None,
     retain_grad: bool = False,
 ) -> array:  # fmt: skip
     """An array of ones with the shape and dtype of `src`; arguments are those of `empty_like`."""
@@ -175,7 +182,7 @@ def ones_like(
 
 
 def clone(
-    src: Any, device: Any = None, requires_grad: bool | None = None, pinned: bool | None = None,
+    src: array | indexedarray, device: DeviceLike = None, requires_grad: bool | None = None, pinned: bool | None = None,
     retain_grad: bool = False,
 ) -> array:  # fmt: skip
     """A contiguous copy of an array, without its gradient; arguments are those of `empty_like`. Tapes record it."""
@@ -188,7 +195,12 @@ def clone(
 
 
 def copy(
-    dest: Any, src: Any, dest_offset: int = 0, src_offset: int = 0, count: int = 0, stream: Any = None
+    dest: array | indexedarray,
+    src: array | indexedarray,
+    dest_offset: int = 0,
+    src_offset: int = 0,
+    count: int = 0,
+    stream: Stream | None = None,
 ) -> None:
     """Copy all elements of `src` to `dest`, or `count` of them from `src_offset` to `dest_offset`. Tapes record it.
 
@@ -207,7 +219,9 @@ def copy(
         _copy_elements(dest, src, dest_offset, src_offset, count)
 
 
-def _copy_elements(dest: Any, src: Any, dest_offset: int, src_offset: int, count: int) -> None:
+def _copy_elements(
+    dest: array | indexedarray, src: array | indexedarray, dest_offset: int, src_offset: int, count: int
+) -> None:
     if dest_offset == src_offset == count == 0 and dest.shape == src.shape:
         dest.assign(src)
         return
@@ -216,23 +230,19 @@ def _copy_elements(dest: Any, src: Any, dest_offset: int, src_offset: int, count
         if offset < 0 or number < 0 or offset + number > a.size:
             whole = counted(a.size, "element")
             raise ArrayError(f"copy of {counted(number, 'element')} at {offset} leaves the {name} of {whole}")
-    if not dest.is_contiguous and not _is_line(dest):
+    if not dest.is_contiguous and not (isinstance(dest, array) and dest.ndim == 1):
         raise ArrayError("copy with offsets needs a destination that is contiguous, or has one dimension")
     _stretch(dest, dest_offset, number).assign(_stretch(src, src_offset, number))
 
 
-def _is_line(a: Any) -> bool:
-    return isinstance(a, array) and a.ndim == 1
-
-
-def _stretch(a: Any, offset: int, number: int) -> array:
+def _stretch(a: array | indexedarray, offset: int, number: int) -> array:
     """Elements in a row, as a view; of a copy where elements of several dimensions lie apart."""
-    line = a if _is_line(a) else a.contiguous().flatten()
+    line = a if isinstance(a, array) and a.ndim == 1 else a.contiguous().flatten()
     elements: array = line[offset : offset + number]
     return elements
 
 
-def _require_array(value: Any, name: str) -> None:
+def _require_array(value: object, name: str) -> None:
     if not isinstance(value, TypedMemory):
         raise ArgumentTypeError(f"{name} is {type(value).__name__}\nexpected: an array\nhelp: wp.array(x) makes one")
 
@@ -241,8 +251,8 @@ def _require_array(value: Any, name: str) -> None:
 
 
 def from_numpy(
-    arr: np.ndarray, dtype: Any = None, shape: Any = None, device: Any = None, requires_grad: bool = False,
-    retain_grad: bool = False,
+    arr: np.ndarray, dtype: object = None, shape: ShapeLike = None, device: DeviceLike = None,
+    requires_grad: bool = False, retain_grad: bool = False,
 ) -> array:  # fmt: skip
     """An array with the contents of a NumPy array (copied).
 
@@ -253,9 +263,7 @@ def from_numpy(
     contents = np.asarray(arr)
     if dtype is None:
         dtype = _inferred(contents) if shape is None else checked_dtype(contents.dtype.type)
-    a = array(
-        contents, dtype=dtype, shape=shape, device=device, requires_grad=requires_grad, retain_grad=retain_grad
-    )
+    a = array(contents, dtype=dtype, shape=shape, device=device, requires_grad=requires_grad, retain_grad=retain_grad)
     follow(a, arr)
     return a
 
@@ -274,7 +282,9 @@ def _inferred(arr: np.ndarray) -> Any:
 
 
 @user_frames
-def from_ptr(ptr: int | None, length: int, dtype: Any = None, shape: Any = None, device: Any = None) -> array:
+def from_ptr(
+    ptr: int | None, length: int, dtype: object = None, shape: ShapeLike = None, device: DeviceLike = None
+) -> array:
     """An array over foreign memory, which the caller keeps alive; `ptr` may be None where there are no elements.
 
     Raises `ArrayError` for what is no address.
@@ -282,7 +292,7 @@ def from_ptr(ptr: int | None, length: int, dtype: Any = None, shape: Any = None,
     return array(ptr=ptr or 0, dtype=dtype or scalars.float32, shape=shape or (length,), device=device)
 
 
-def from_dlpack(source: Any, dtype: Any = None) -> array:
+def from_dlpack(source: object, dtype: object = None) -> array:
     """An array over the memory of any object with `__dlpack__`, or of a bare capsule, without copying.
 
     It is on the device that the memory is on; see `cuda.interop` for the order of work there. Raises `DeviceError`
@@ -300,15 +310,17 @@ def from_dlpack(source: Any, dtype: Any = None) -> array:
     return a
 
 
-def _lent(source: Any) -> np.ndarray:
+def _lent(source: object) -> np.ndarray:
     if type(source).__name__ == "PyCapsule":
         return interop.lent(source)
     kind = interop.device_kind(source)
     if kind[0] not in interop.KNOWN:
         raise ArgumentTypeError(f"memory on DLPack device {kind}\nexpected: a CPU or a CUDA device")
     there = interop.memory_of(source)
-    if there is not None or isinstance(source, np.ndarray):
-        return source if there is None else there
+    if there is not None:
+        return there
+    if isinstance(source, np.ndarray):
+        return source
     try:
         capsule = _host_capsule(source)
     except (AttributeError, BufferError, RuntimeError, TypeError) as error:
@@ -336,7 +348,7 @@ def to_dlpack(wp_array: array) -> Any:
     return wp_array.__dlpack__()
 
 
-def dtype_from_numpy(numpy_dtype: Any) -> Any:
+def dtype_from_numpy(numpy_dtype: npt.DTypeLike) -> Any:
     """The element type of a NumPy dtype. Raises `ArrayError` when there is none."""
     try:
         dtype = np.dtype(numpy_dtype)
@@ -345,7 +357,7 @@ def dtype_from_numpy(numpy_dtype: Any) -> Any:
     return checked_dtype(dtype.type)
 
 
-def dtype_to_numpy(warp_dtype: Any) -> Any:
+def dtype_to_numpy(warp_dtype: object) -> Any:
     """The NumPy dtype of an element type: the scalar class, or a structured dtype for structs."""
     element = checked_dtype(warp_dtype)
     return structs.numpy_dtype(element) if structs.is_struct(element) else np.dtype(compounds.scalar_of(element)).type

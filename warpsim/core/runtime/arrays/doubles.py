@@ -32,7 +32,7 @@ class Doubles:
             if view.size and not _is_known(device, addresses, known):
                 ranges.setdefault(device, []).append(addresses)
         apart = sorted(((d, r) for d, of in ranges.items() for r in merged(of)), key=lambda pair: pair[0].alias)
-        self._blocks = [*known, *(_Block(device, addresses, contents) for device, addresses in apart)]
+        self._blocks: list[_Block] = [*known, *(_Block(device, addresses, contents) for device, addresses in apart)]
 
     def of(self, view: np.ndarray) -> np.ndarray:
         """The double of one of the views, or of a part of one: the same shape, strides and dtype."""

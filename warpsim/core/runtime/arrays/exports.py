@@ -27,7 +27,8 @@ def exported(view: np.ndarray, address: int) -> np.ndarray:
     """
     memory = _Buffer.from_address(address)
     memory.owner = view
-    return np.ndarray(view.shape, view.dtype, memory, 0, view.strides)
+    shared: np.ndarray = np.ndarray(view.shape, view.dtype, memory, 0, view.strides)
+    return shared
 
 
 def fingerprint(view: np.ndarray) -> int:

@@ -20,9 +20,11 @@ from typing import Any, ClassVar, NamedTuple
 from ....errors import ArrayError, FixedAttributeError, WarpsimError, shown
 from ...types.arrays import type_name
 from ..devices.capture import current_graph
+from ..devices.device import Device
 from . import saved_contents
-from .array import Tag, array
+from .array import array
 from .creation import clone
+from .tag import Tag
 
 _PART = 1 << 10  # numbers of a copy that are compared at a time
 
@@ -32,10 +34,10 @@ class Layout(NamedTuple):
 
     dtype: Any
     shape: tuple[int, ...]
-    device: Any
+    device: Device
 
     @classmethod
-    def of(cls, value: Any) -> Layout | None:
+    def of(cls, value: object) -> Layout | None:
         """The layout of an array; None for None."""
         return cls(value.dtype, value.shape, value.device) if isinstance(value, array) else None
 
@@ -56,7 +58,7 @@ class Fixed:
     """What is raised for an array that does not fit."""
     _unfit: Set[str] = frozenset()
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if name in vars(self) and vars(self)[name] is value:
             return
         own = getattr(type(self), name, None)
@@ -84,14 +86,15 @@ class Fixed:
             raise FixedAttributeError(f"{type(self).__name__}.{name} is fixed\nhelp: {help}")
         return value
 
-    def _may_replace(self, name: str, present: Any) -> bool:
+    def _may_replace(self, name: str, present: object) -> bool:
         return name in self.replaceable
 
     def _layout(self, name: str) -> Layout | None:
         """What an attribute must be like; None where it has to stay None."""
-        return vars(self)["_layouts"].get(name)
+        layouts: dict[str, Layout | None] = vars(self)["_layouts"]
+        return layouts.get(name)
 
-    def _note_array(self, name: str, value: Any) -> None:
+    def _note_array(self, name: str, value: object) -> None:
         """Remember the layout of an array that is set for the first time, and which later ones do not fit."""
         own = vars(self)
         if name not in own:
@@ -101,7 +104,7 @@ class Fixed:
         elif name in self._unfit:
             self._unfit = self._unfit - {name}
 
-    def _put(self, **values: Any) -> None:
+    def _put(self, **values: object) -> None:
         """Set what the object itself changes."""
         vars(self).update(values)
 
@@ -146,11 +149,11 @@ def read_only(a: array) -> array:
     return a
 
 
-def _is_part(attribute: Any) -> bool:
+def _is_part(attribute: object) -> bool:
     return callable(attribute) or isinstance(attribute, property | cached_property)
 
 
-def check_fits(value: Any, layout: Layout | None, name: str, unfit: type[WarpsimError] = ArrayError) -> None:
+def check_fits(value: object, layout: Layout | None, name: str, unfit: type[WarpsimError] = ArrayError) -> None:
     """Raise `unfit` for a value that is not laid out as expected."""
     if Layout.of(value) == layout and (layout is not None or value is None):
         return

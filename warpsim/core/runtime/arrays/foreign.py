@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import operator
 import weakref
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import SupportsIndex
 
 import numpy as np
 
@@ -19,8 +19,8 @@ _NOWHERE = 64  # an address for what has no bytes: NumPy 2.2 takes no null point
 
 
 def memory_at(
-    ptr: int, element: Any, shape: Any, strides: Any, capacity: int | None,
-    deleter: Callable[[int, int], None] | None = None, device: Device = CPU, owner: Any = None,
+    ptr: int, element: type | None, shape: tuple[int, ...] | None, strides: Iterable[int] | None, capacity: int | None,
+    deleter: Callable[[int, int], None] | None = None, device: Device = CPU, owner: object = None,
 ) -> np.ndarray:  # fmt: skip
     """Memory of a device at an address; the caller keeps it alive, or gives `deleter(ptr, bytes)`, or its `owner`.
 
@@ -51,7 +51,7 @@ def memory_at(
     return device.view_of(view)
 
 
-def checked_address(ptr: Any, span: int) -> int:
+def checked_address(ptr: SupportsIndex, span: int) -> int:
     """An address where so many bytes could lie. Raises `ArrayError`."""
     try:
         address = -1 if isinstance(ptr, bool) else operator.index(ptr)

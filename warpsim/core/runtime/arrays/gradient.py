@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 import numpy as np
@@ -17,17 +17,20 @@ from .host_memory import allocate_like
 from .saved_contents import active
 from .seeds import show
 
+if TYPE_CHECKING:
+    from ..devices.device import Device
+    from .array import array
+
+
 _WITH_GRADIENT: WeakSet[Differentiable] = WeakSet()
 
 
 class Differentiable(Writable):
     """The half of `array` that has to do with gradients."""
 
-    device: Any
     strides: tuple[int, ...]
-    ptr: int
     _owner: Any
-    _grad: Any
+    _grad: array | None
     _memory: Allocation
     _cut = False  # whether a view was told to have no gradient, whatever its owner has
     _inherited = False  # whether the gradient is a part of the owner's
@@ -37,14 +40,10 @@ class Differentiable(Writable):
     def _pack(self) -> None:
         raise NotImplementedError
 
-    def _copied(self, device: Any, requires_grad: bool) -> Any:
+    def _copied(self, device: Device, requires_grad: bool) -> array:
         raise NotImplementedError
 
-    def __reduce__(self) -> tuple:
-        raise NotImplementedError
-
-    @classmethod
-    def _wrap(cls, memory: np.ndarray, element: Any, device: Any, owner: Any = None) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         raise NotImplementedError
 
     @property
@@ -89,16 +88,8 @@ class Differentiable(Writable):
             show(gradient)
         return gradient
 
-    @property
-    def _gradient(self) -> Any:
-        """`grad` for the machinery, which writes no seeds to it."""
-        if self._grad is None and self._memory.has_gradient and not self._cut:
-            if isinstance(self._owner, Differentiable):
-                self._inherit()
-        return self._grad
-
     @grad.setter
-    def grad(self, value: Any) -> None:
+    def grad(self, value: array | None) -> None:
         if value is not None:
             instance(value, type(self), "the gradient")
         if value is not None and (value.shape != self.shape or value.dtype is not self.dtype):
@@ -107,10 +98,7 @@ class Differentiable(Writable):
                 f"expected: shape {self.shape} and dtype {type_name(self.dtype)}"
             )
         if value is not None and value.strides != self.strides:
-            raise ArrayError(
-                f"gradient with strides {value.strides}\n"
-                f"expected: {self.strides}, those of the array"
-            )
+            raise ArrayError(f"gradient with strides {value.strides}\nexpected: {self.strides}, those of the array")
         if value is not None and not value._tag.writable:
             raise ReadOnlyError("the gradient is read-only memory\nexpected: a writable array\nhelp: wp.array(x)")
         if value is not None and not self.device.can_access(value.device):
@@ -123,6 +111,14 @@ class Differentiable(Writable):
         self._pack()
         self._tell_views()
 
+    @property
+    def _gradient(self) -> array | None:
+        """`grad` for the machinery, which writes no seeds to it."""
+        if self._grad is None and self._memory.has_gradient and not self._cut:
+            if isinstance(self._owner, Differentiable):
+                self._inherit()
+        return self._grad
+
     def __copy__(self) -> Any:
         """Contents and gradient in fresh contiguous memory; for a tape that records, or a graph, what `clone` makes."""
         if self._held is None and (active() or current_graph() is not None):
@@ -130,7 +126,7 @@ class Differentiable(Writable):
         rebuild, parts = self.__reduce__()
         return rebuild(*parts)
 
-    def __deepcopy__(self, memo: Any) -> Any:
+    def __deepcopy__(self, memo: object) -> Any:
         return self.__copy__()
 
     def _share(self, whole: Differentiable) -> None:
@@ -179,6 +175,6 @@ class Differentiable(Writable):
             tape.mark_write(self)
 
 
-def with_gradient(device: Any) -> list[Any]:
+def with_gradient(device: Device) -> list[Any]:
     """The arrays on a device that have memory, and gradients, of their own: views of them share both."""
     return [a for a in list(_WITH_GRADIENT) if a.device is device and a._owner is None and a._gradient is not None]

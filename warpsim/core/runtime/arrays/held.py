@@ -9,7 +9,7 @@ through NumPy is looked up among the arrays that are in such memory already, and
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -20,6 +20,10 @@ from ...types.arrays import ArrayType, type_name
 from ..devices.device import Device
 from ..devices.device_memory import on_host
 
+if TYPE_CHECKING:
+    from .array import array
+
+
 _SLACK = 64
 
 _KNOWN: WeakValueDictionary[bytes, Any] = WeakValueDictionary()
@@ -29,7 +33,7 @@ _KNOWN: WeakValueDictionary[bytes, Any] = WeakValueDictionary()
 class Held(dict[bytes, Any]):
     """The arrays that the elements of some memory refer to, by descriptor."""
 
-    def __init__(self, memory: np.ndarray, element: Any, device: Device):
+    def __init__(self, memory: np.ndarray, element: type[structs.Struct], device: Device):
         super().__init__()
         self.memory, self.element, self.device = memory, element, device
         self._dtypes = set(_dtypes(element))
@@ -129,12 +133,12 @@ class Held(dict[bytes, Any]):
             self._seen = [c.copy() for c in columns]
 
 
-def owners_of(records: np.ndarray, element: Any) -> dict[bytes, Any]:
+def owners_of(records: np.ndarray, element: type[structs.Struct]) -> dict[bytes, Any]:
     """The arrays that records refer to. Raises `ArrayError` for descriptors of no array that is known."""
     return _owners(set(descriptors(records.reshape(-1), element)), element)
 
 
-def _owners(present: set[bytes], element: Any) -> dict[bytes, Any]:
+def _owners(present: set[bytes], element: type[structs.Struct]) -> dict[bytes, Any]:
     owners = {words: _KNOWN.get(words) for words in present if any(words)}
     if None in owners.values():
         raise ArrayError(
@@ -145,7 +149,7 @@ def _owners(present: set[bytes], element: Any) -> dict[bytes, Any]:
     return owners
 
 
-def descriptors(records: np.ndarray, element: Any, field: str | None = None) -> Iterator[bytes]:
+def descriptors(records: np.ndarray, element: type[structs.Struct], field: str | None = None) -> Iterator[bytes]:
     """The descriptors in records of a struct, each once for each field."""
     for column in _columns(records, element, field):
         words = np.ascontiguousarray(column.reshape(-1, column.shape[-1]))
@@ -153,7 +157,7 @@ def descriptors(records: np.ndarray, element: Any, field: str | None = None) -> 
             yield row.tobytes()
 
 
-def _columns(records: np.ndarray, element: Any, field: str | None = None) -> Iterator[np.ndarray]:
+def _columns(records: np.ndarray, element: type[structs.Struct], field: str | None = None) -> Iterator[np.ndarray]:
     for name, t in element.fields.items():
         if isinstance(t, ArrayType) and field in (None, name):
             yield records[name]
@@ -161,7 +165,7 @@ def _columns(records: np.ndarray, element: Any, field: str | None = None) -> Ite
             yield from _columns(records[name], t, field)
 
 
-def _dtypes(element: Any) -> Iterator[Any]:
+def _dtypes(element: type[structs.Struct]) -> Iterator[Any]:
     """The element types of arrays in a struct."""
     for t in element.fields.values():
         if isinstance(t, ArrayType):
@@ -170,7 +174,7 @@ def _dtypes(element: Any) -> Iterator[Any]:
             yield from _dtypes(t)
 
 
-def _is_view(words: bytes, a: Any) -> bool:
+def _is_view(words: bytes, a: array) -> bool:
     """Whether a descriptor may be that of a view of an array."""
     start, base = int.from_bytes(words[:8], "little"), a._array
     reach = sum((n - 1) * step for n, step in zip(base.shape, base.strides, strict=True))

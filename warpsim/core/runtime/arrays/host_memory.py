@@ -8,7 +8,8 @@ foreign memory lacks of that.
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,19 +28,42 @@ from .arithmetic import Arithmetic
 from .held import Held, owners_of
 from .notebook import array_table
 
+if TYPE_CHECKING:
+    from .allocation import Allocation
+    from .array import array
+    from .tag import Tag
+
+ShapeLike = int | np.integer | Sequence[int] | np.ndarray | None
+"""What stands for extents in annotations."""
+
 
 class TypedMemory(Arithmetic):
     """What `array` and `indexedarray` have in common: elements of a type that NumPy can see."""
 
     dtype: Any
+    type: ArrayType
+    device: Device
+    ndim: int
+    shape: tuple[int, ...]
+    size: int
+    _memory: Allocation
     _held: Held | None
-    _memory: Any
-    _tag: Any
+    _tag: Tag
 
     @property
-    def _array(self) -> Any:
+    def _array(self) -> array:
         """The array that has the memory: this one, or the one behind an indexedarray."""
-        return self
+        raise NotImplementedError
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether there is a gradient."""
+        raise NotImplementedError
+
+    @property
+    def grad(self) -> TypedMemory | None:
+        """The gradients of the elements, or None."""
+        raise NotImplementedError
 
     @property
     def memory_kind(self) -> MemoryKind:
@@ -65,7 +89,7 @@ class TypedMemory(Arithmetic):
 # ----- types and shapes -------------------------------------------------------------------------
 
 
-def checked_dtype(dtype: Any) -> Any:
+def checked_dtype(dtype: object) -> Any:
     """An element type, or `ArrayError`."""
     element = canonical(dtype)
     if isinstance(element, str) or (isinstance(element, np.dtype) and element.names is None):
@@ -78,7 +102,7 @@ def checked_dtype(dtype: Any) -> Any:
     return element
 
 
-def _not_an_element(dtype: Any) -> ArrayTypeError:
+def _not_an_element(dtype: object) -> ArrayTypeError:
     return ArrayTypeError(f"dtype {dtype!r}\nexpected: a scalar, vector, matrix, quaternion, transform or struct type")
 
 
@@ -87,7 +111,7 @@ def element_rank(element: Any) -> int:
     return len(element.shape) if compounds.is_compound(element) else 0
 
 
-def normalized_shape(shape: Any) -> tuple[int, ...] | None:
+def normalized_shape(shape: object) -> tuple[int, ...] | None:
     """Extents as a tuple (one may be -1, "what is left"), or `ArrayError`."""
     if shape is None:
         return None
@@ -112,14 +136,15 @@ def check_extents(shape: tuple[int, ...]) -> None:
 
 def contiguous_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
     """Strides [bytes] of packed memory, the last index fastest."""
-    strides, step = [], itemsize
+    strides: list[int] = []
+    step = itemsize
     for n in reversed(shape):
         strides.insert(0, step)
         step *= n
     return tuple(strides)
 
 
-def checked_strides(strides: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
+def checked_strides(strides: Iterable[int], shape: tuple[int, ...]) -> tuple[int, ...]:
     """Strides [bytes], one per dimension and none negative, or `ArrayError`."""
     try:
         steps = tuple(int(s) for s in strides)
@@ -136,8 +161,8 @@ def checked_strides(strides: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def allocate(
-    shape: tuple[int, ...], element: Any, zero: bool = True, device: Device | None = None, pinned: bool = False,
-    strides: Any = None,
+    shape: tuple[int, ...], element: type, zero: bool = True, device: Device | None = None, pinned: bool = False,
+    strides: Iterable[int] | None = None,
 ) -> np.ndarray:  # fmt: skip
     """Fresh aligned memory of a device, the host's by default, in the layout of `element`.
 
@@ -178,7 +203,12 @@ def allocate_like(memory: np.ndarray) -> np.ndarray:
 
 
 def memory_of(
-    data: Any, element: Any, shape: tuple[int, ...] | None, copy: bool, held: dict[bytes, Any], device: Device
+    data: object,
+    element: type | None,
+    shape: tuple[int, ...] | None,
+    copy: bool,
+    held: dict[bytes, Any],
+    device: Device,
 ) -> tuple[np.ndarray, Any]:
     """Memory of a device with the contents of `data`, and the element type; `held` collects arrays in structs.
 
@@ -210,7 +240,7 @@ def memory_of(
     return memory, element
 
 
-def as_memory(data: Any, device: Device, held: dict[bytes, Any]) -> tuple[np.ndarray, Any]:
+def as_memory(data: object, device: Device, held: dict[bytes, Any]) -> tuple[np.ndarray, Any]:
     """Any array-like as NumPy sees it, left on the device where it is there, and its element type if it has one."""
     if device.shares_host_memory:
         return as_numpy(data, held)
@@ -221,7 +251,7 @@ def as_memory(data: Any, device: Device, held: dict[bytes, Any]) -> tuple[np.nda
     return (there, None) if there is not None else as_numpy(data, held)
 
 
-def _whole_again(data: Any, source: np.ndarray, base: np.dtype) -> np.ndarray:
+def _whole_again(data: object, source: np.ndarray, base: np.dtype) -> np.ndarray:
     """Integers of 64 bits too far apart for one type of NumPy, which makes floats of them, as they were."""
     exact = np.asarray(data, object)
     if exact.shape != source.shape or not all(type(x) is int for x in exact.flat):
@@ -252,7 +282,7 @@ def refused(memory: np.ndarray, ndim: int) -> str:
     return ""
 
 
-def as_numpy(data: Any, held: dict[bytes, Any] | None = None) -> tuple[np.ndarray, Any]:
+def as_numpy(data: object, held: dict[bytes, Any] | None = None) -> tuple[np.ndarray, Any]:
     """Any array-like as NumPy, and its element type where it has one of ours.
 
     Raises `ArrayError` for data that is ragged or not made of numbers.
@@ -281,7 +311,7 @@ def as_numpy(data: Any, held: dict[bytes, Any] | None = None) -> tuple[np.ndarra
     return contents, None
 
 
-def _from_sequence(data: Any, held: dict[bytes, Any]) -> tuple[np.ndarray, Any]:
+def _from_sequence(data: list[Any] | tuple[Any, ...], held: dict[bytes, Any]) -> tuple[np.ndarray, Any]:
     leaf = data
     while isinstance(leaf, list | tuple) and leaf:
         leaf = leaf[0]
@@ -296,7 +326,7 @@ def _from_sequence(data: Any, held: dict[bytes, Any]) -> tuple[np.ndarray, Any]:
     return numbers, type(leaf) if isinstance(leaf, compounds.Compound) else None
 
 
-def _records(data: Any, t: Any, held: dict[bytes, Any]) -> np.ndarray:
+def _records(data: list[Any] | tuple[Any, ...], t: type[structs.Struct], held: dict[bytes, Any]) -> np.ndarray:
     records = np.zeros(len(data), structs.numpy_dtype(t))
     for i, value in enumerate(data):
         if not isinstance(value, t):
@@ -316,9 +346,7 @@ def check_range(source: np.ndarray, base: np.dtype) -> None:
         raise ArrayError(f"{wrong} does not fit {base}\nexpected: {limits.min} to {limits.max}")
 
 
-def fitted(
-    source: np.ndarray, element: Any, layout: np.dtype, shape: tuple[int, ...] | None
-) -> np.ndarray:
+def fitted(source: np.ndarray, element: type, layout: np.dtype, shape: tuple[int, ...] | None) -> np.ndarray:
     """`source` with the element's extents as trailing axes, and the wanted shape in front."""
     inner = layout.shape
     if structs.is_struct(element):
@@ -346,7 +374,7 @@ def fitted(
     return source
 
 
-def _as_records(source: np.ndarray, element: Any, layout: np.dtype) -> np.ndarray:
+def _as_records(source: np.ndarray, element: type, layout: np.dtype) -> np.ndarray:
     """Structured data in the struct's layout; fields are matched by name where padding differs."""
     if source.dtype == layout:
         return source
@@ -354,12 +382,11 @@ def _as_records(source: np.ndarray, element: Any, layout: np.dtype) -> np.ndarra
         return np.zeros(source.shape, layout)
     if source.dtype.names is None or set(source.dtype.names) != set(layout.names or ()):
         raise ArrayError(
-            f"data has dtype {source.dtype}\n"
-            f"expected: the layout of struct {type_name(element)}: {layout}"
+            f"data has dtype {source.dtype}\nexpected: the layout of struct {type_name(element)}: {layout}"
         )
-    records, source = np.zeros(source.shape, layout), on_host(source)
+    records, contents = np.zeros(source.shape, layout), on_host(source)
     for name in source.dtype.names:
-        records[name] = source[name]
+        records[name] = contents[name]
     return records
 
 
@@ -401,7 +428,7 @@ def host_element(part: Any, element: Any, held: Held | None = None) -> Any:
     return element(part)
 
 
-def write_struct(records: np.ndarray, key: Any, value: structs.Struct, held: dict[bytes, Any] | None = None) -> None:
+def write_struct(records: np.ndarray, key: int, value: structs.Struct, held: dict[bytes, Any] | None = None) -> None:
     """Write a struct into a record array; array fields become descriptors, noted in `held`."""
     for name, t in type(value).fields.items():
         item = getattr(value, name)

@@ -27,12 +27,13 @@ from .indexed import indexedarray
 class InPieces(Struct):
     """Elements or rows in pieces that lie apart. pieces: structs that hold them."""
 
-    located: tuple
+    located: tuple[Any, ...]
     """How kernels find an element, each function of `starts` and an index: from the front, then its piece."""
     element: Any
     pieces: array
+    size: int
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         """Fields are checked; all else is the host's own, like what a program hangs on an array to keep it alive."""
         setter = super().__setattr__ if name in type(self).fields else partial(object.__setattr__, self)
         setter(name, value)
@@ -67,14 +68,14 @@ class InPieces(Struct):
         return type(self)(**{**fields, "pieces": array_of_pieces(gradients, self.dtype, self.device)})
 
     def __len__(self) -> int:
-        return self.size  # type: ignore[attr-defined]
+        return self.size
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}[{len(self)}]"
 
 
 @per_type
-def type_of_piece(dtype: Any) -> StructType:
+def type_of_piece(dtype: type) -> StructType:
     """The struct that holds one piece of an array."""
     layout = Layout({"elements": array_type(dtype)}, {})
     return StructType(f"Piece[{type_name(dtype)}]", (Piece,), {"__struct__": layout})
@@ -84,7 +85,7 @@ class Piece(Struct):
     """A struct with one array, `elements`."""
 
 
-def array_of_pieces(pieces: list[Any], dtype: Any, device: Device) -> array:
+def array_of_pieces(pieces: list[Any], dtype: type, device: Device) -> array:
     """Structs with the pieces of an array, as kernels take them."""
     return array(pieces, dtype=type_of_piece(dtype), shape=(len(pieces),), device=device)
 
@@ -94,17 +95,18 @@ def stretches(pieces: array) -> list[array]:
     return [piece.elements for piece in pieces.list()]
 
 
-def struct_of(base: type, name: str, dtype: Any, fields: dict[str, Any]) -> StructType:
+def struct_of(base: type, name: str, dtype: type, fields: dict[str, Any]) -> StructType:
     """A struct type of a class, for an element type."""
     body = {"__struct__": Layout(fields, {}), "element": dtype}
     return StructType(f"{name}[{type_name(dtype)}]", (base,), body)
 
 
-def selected(fa: Any, indices: Any, base: type, name: str) -> array:
+def selected(fa: object, indices: object, base: type[InPieces], name: str) -> array:
     """The table of a selection, of an array or of a selection of one. Raises `ArrayError` for indices outside."""
     if not isinstance(fa, base) or not isinstance(indices, array):
         raise ArrayError(f"{fa!r} at {indices!r}\nexpected: a {name}, and an array of int32")
     table = indexedarray(array(np.arange(len(fa)), dtype=int32, device=fa.device), indices).indices[0]
+    assert table is not None
     before = getattr(fa, "indices", None)
     return table if before is None else indexedarray(before, table).contiguous()
 
@@ -116,7 +118,8 @@ def require_gradients(pieces: array, chosen: Iterable[array], required: bool) ->
     """Give the arrays of some pieces gradients, or take them; kernels see it at the next launch."""
     held = pieces._held
     assert held is not None
-    every, owners = stretches(pieces), {}
+    every = stretches(pieces)
+    owners: dict[bytes, Any] = {}
     for a in chosen:
         a.requires_grad = required
     held.clear()

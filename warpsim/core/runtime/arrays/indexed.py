@@ -12,26 +12,30 @@ import math
 import struct
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ....errors import ArrayError, DeviceError
 from ...types import scalars
 from ...types.arrays import ArrayType, array_type, type_name
-from ..devices.device import CPU, Device, get_device
+from ..devices.device import CPU, Device, DeviceLike, get_device
 from ..steps.move import Move, Piece
 from . import allocation, saved_contents
-from .array import Tag, array
+from .array import array
 from .host_memory import TypedMemory, allocate, checked_dtype
 from .made_of_arrays import holds_gradients
 from .seeds import forget_left
+from .tag import Tag
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 
 class _IndexedMeta(type):
     """Lets `indexedarray[float]` and `indexedarray[float, 2]` be types."""
 
-    def __getitem__(cls, item: Any) -> ArrayType:
+    def __getitem__(cls, item: object) -> ArrayType:
         dtype, ndim = item if isinstance(item, tuple) else (item, 1)
         return array_type(dtype, getattr(ndim, "__args__", (ndim,))[0], True)
 
@@ -44,12 +48,12 @@ class indexedarray(TypedMemory, metaclass=_IndexedMeta):
     reach outside the array.
     """
 
-    def __new__(cls, data: Any = None, indices: Any = None, dtype: Any = None, ndim: int | None = None) -> Any:
+    def __new__(cls, data: object = None, indices: object = None, dtype: object = None, ndim: int | None = None) -> Any:
         if data is None:
             return array_type(dtype or Any, ndim or 1, True)
         return super().__new__(cls)
 
-    def __init__(self, data: array, indices: Any = None, dtype: Any = None, ndim: int | None = None):
+    def __init__(self, data: array, indices: object = None, dtype: object = None, ndim: int | None = None):
         if not isinstance(data, array):
             raise ArrayError(f"data is {type(data).__name__}\nexpected: an array: wp.array(x)")
         given_tables = indices if isinstance(indices, list | tuple) else [indices]
@@ -60,7 +64,9 @@ class indexedarray(TypedMemory, metaclass=_IndexedMeta):
             raise ArrayError(f"dtype {asked}\nexpected: {of_data}, that of the data")
         if ndim is not None and ndim != data.ndim:
             raise ArrayError(f"data has rank {data.ndim}\nexpected: rank {ndim}, as ndim says")
-        tables = [_index_table(i, n, data.device) for i, n in zip(given_tables, data.shape, strict=False)]
+        tables: list[array | None] = [
+            _index_table(i, n, data.device) for i, n in zip(given_tables, data.shape, strict=False)
+        ]
         tables += [None] * (data.ndim - len(tables))
         self.data, self.indices = data, tables
         self.dtype, self.ndim, self.device, self._held = data.dtype, data.ndim, data.device, data._held
@@ -94,7 +100,7 @@ class indexedarray(TypedMemory, metaclass=_IndexedMeta):
         return None if self.data.grad is None else indexedarray(self.data.grad, self.indices)
 
     @property
-    def _picks(self) -> tuple:
+    def _picks(self) -> tuple[np.ndarray, ...]:
         """The selection as NumPy indexes it."""
         pairs = zip(self.data.shape, self.indices, strict=True)
         return np.ix_(*[np.arange(n) if t is None else t._data for n, t in pairs])
@@ -104,15 +110,16 @@ class indexedarray(TypedMemory, metaclass=_IndexedMeta):
         return self._contents()
 
     def _contents(self) -> np.ndarray:
-        return self.data._data[self._picks]
+        elements: np.ndarray = self.data._data[self._picks]
+        return elements
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
         if copy is False:
             raise ValueError("the elements of an indexedarray lie apart\nhelp: allow a copy: copy=None")
         contents = self.numpy()
         return contents.astype(dtype or contents.dtype, copy=False)
 
-    def list(self) -> list:
+    def list(self) -> list[Any]:
         """All selected elements in order, as host values."""
         return self.contiguous().list()
 
@@ -123,18 +130,19 @@ class indexedarray(TypedMemory, metaclass=_IndexedMeta):
         copy.requires_grad = self.requires_grad
         return copy
 
-    def to(self, device: Any) -> indexedarray:
+    def to(self, device: DeviceLike) -> indexedarray:
         """This array if it is on the device already, else the same selection from a copy of the array there."""
         if get_device(device) is self.device:
             return self
         tables = [None if t is None else t.to(device) for t in self.indices]
         return indexedarray(self.data.to(device), tables)
 
-    def assign(self, src: Any) -> None:
+    def assign(self, src: object) -> None:
         """Copy from an array, NumPy array or list of the same shape into the selected elements."""
         self.data._require_writable()
-        source = src
-        if not isinstance(src, TypedMemory):
+        if isinstance(src, TypedMemory):
+            source = src
+        else:
             source = array(src, dtype=self.dtype, device=CPU, requires_grad=holds_gradients(src))
         if source.dtype is not self.dtype or source.shape != self.shape:
             raise ArrayError(f"assign from {source!r}\nexpected: {self!r}")
@@ -167,7 +175,7 @@ class indexedarray(TypedMemory, metaclass=_IndexedMeta):
         """Set every selected element to zero."""
         self.assign(array._wrap(allocate(self.shape, self.dtype, device=self.device), self.dtype, self.device))
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         return indexedarray, (self.data, self.indices)
 
     def __len__(self) -> int:
@@ -180,11 +188,12 @@ class indexedarray(TypedMemory, metaclass=_IndexedMeta):
         return f"indexedarray(shape={self.shape}, dtype={type_name(self.dtype)}, device={self.device})"
 
 
-def _index_table(indices: Any, extent: int, device: Device) -> array | None:
+def _index_table(indices: object, extent: int, device: Device) -> array | None:
     if indices is None:
         return None
-    table = indices
-    if not isinstance(indices, array):
+    if isinstance(indices, array):
+        table = indices
+    else:
         plain = np.asarray(indices)
         if plain.ndim != 1 or (plain.dtype.kind not in "iu" and plain.size):
             raise ArrayError(

@@ -10,7 +10,7 @@ from ....errors import ArrayError, ArrayTypeError, OutOfBoundsError, counted
 from .host_memory import TypedMemory
 
 
-def keys_of(key: Any, ndim: int) -> tuple:
+def keys_of(key: object, ndim: int) -> tuple[Any, ...]:
     """The keys of an array of a rank, as a tuple.
 
     Raises `OutOfBoundsError` for more keys than dimensions, `ArrayTypeError` for other keys, `ArrayError` for a
@@ -27,12 +27,12 @@ def keys_of(key: Any, ndim: int) -> tuple:
     return keys
 
 
-def is_table(key: Any) -> bool:
+def is_table(key: object) -> bool:
     """Whether a key is a list of indices."""
     return isinstance(key, TypedMemory | np.ndarray | list)
 
 
-def table_of(key: Any, extent: int) -> Any:
+def table_of(key: object, extent: int) -> Any:
     """A slice beside tables as a table; None for the whole dimension."""
     if not isinstance(key, slice):
         return key

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ....errors import GradientError
 from ...types.arrays import type_name
@@ -11,10 +11,14 @@ from ..devices.capture import current_graph
 from .host_memory import TypedMemory
 from .saved_contents import active
 
+if TYPE_CHECKING:
+    from .array import array
+
+
 Place = tuple[int, ...]
 
 
-def follow(a: Any, data: Any) -> None:
+def follow(a: array, data: object) -> None:
     """Record that an array has just been made of the arrays in `data`, where they have other memory."""
     recorded = active() or current_graph() is not None
     for place, source in arrays_in(data) if recorded else ():
@@ -22,7 +26,7 @@ def follow(a: Any, data: Any) -> None:
             _follow_one(a, place, source)
 
 
-def arrays_in(data: Any, place: Place = ()) -> Iterator[tuple[Place, TypedMemory]]:
+def arrays_in(data: object, place: Place = ()) -> Iterator[tuple[Place, TypedMemory]]:
     """An array, or those in nested lists with the indices that lead there. Lists of numbers are not gone through."""
     if isinstance(data, TypedMemory):
         yield place, data
@@ -31,12 +35,12 @@ def arrays_in(data: Any, place: Place = ()) -> Iterator[tuple[Place, TypedMemory
             yield from arrays_in(part, (*place, k))
 
 
-def holds_gradients(data: Any) -> bool:
+def holds_gradients(data: object) -> bool:
     """Whether a tape records, and one of the arrays in a list has a gradient, which must not end in the list."""
     return isinstance(data, list | tuple) and bool(active()) and any(a.requires_grad for _, a in arrays_in(data))
 
 
-def _follow_one(a: Any, place: Place, source: Any) -> None:
+def _follow_one(a: array, place: Place, source: TypedMemory) -> None:
     follows = a.requires_grad and source.requires_grad and bool(active())
     alike = a.dtype is source.dtype and len(place) < a.ndim
     if not follows and (current_graph() is None or not alike):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import overload
 
 import numpy as np
 
@@ -17,23 +17,35 @@ class Mirror:
 
     def __init__(self, arrays: Iterable[array | indexedarray], beside: Mirror | None = None):
         known = None if beside is None else beside._doubles
-        self._doubles = Doubles((a._array._data for a in arrays), beside=known)
+        self._doubles: Doubles = Doubles((a._array._data for a in arrays), beside=known)
 
-    def set(self, a: Any, numbers: np.ndarray) -> None:
+    def set(self, a: array | indexedarray, numbers: np.ndarray) -> None:
         """Write into the mirror of an array."""
-        mirror = self.of(a)
-        if isinstance(mirror, indexedarray):
+        if isinstance(a, indexedarray):
+            mirror = self.of(a)
             mirror.data._data[mirror._picks] = numbers
         else:
-            mirror._data[...] = numbers
+            self.of(a)._data[...] = numbers
 
-    def gathered(self, a: Any) -> array:
+    @overload
+    def gathered(self, a: array) -> array: ...
+
+    @overload
+    def gathered(self, a: indexedarray) -> indexedarray: ...
+
+    def gathered(self, a: array | indexedarray) -> array | indexedarray:
         """A copy of what the mirror has of an array, and zeros elsewhere; also of one that it has only parts of."""
         if isinstance(a, indexedarray):
             return indexedarray(self.gathered(a.data), a.indices)
         return array._wrap(self._doubles.gathered(a._data), a.dtype, a.device)
 
-    def of(self, a: Any) -> Any:
+    @overload
+    def of(self, a: array) -> array: ...
+
+    @overload
+    def of(self, a: indexedarray) -> indexedarray: ...
+
+    def of(self, a: array | indexedarray) -> array | indexedarray:
         """The mirror of one of the arrays, or of a view of one: the same shape, strides and dtype."""
         if isinstance(a, indexedarray):
             return indexedarray(self.of(a.data), a.indices)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...types import scalars
 from ...types.arrays import type_name
+
+if TYPE_CHECKING:
+    from .host_memory import TypedMemory
+
 
 SHOWN = 4  # elements of an array
 
@@ -23,7 +27,7 @@ def table(title: str, facts: Mapping[str, Any]) -> str:
     return f"<table><caption><b>{escape(title)}</b></caption>{''.join(rows)}</table>"
 
 
-def array_table(a: Any) -> str:
+def array_table(a: TypedMemory) -> str:
     """Type, shape, device, gradient, range and first elements of an array or an indexedarray."""
     contents = a._contents()
     facts = {
@@ -36,11 +40,12 @@ def array_table(a: Any) -> str:
     return table(f"{type(a).__name__} of {type_name(a.dtype)}", facts)
 
 
-def gradient(a: Any) -> str:
+def gradient(a: TypedMemory) -> str:
     """Whether an array has a gradient, and how large it is."""
-    if not a.requires_grad:
+    grad = a.grad
+    if grad is None:
         return "none"
-    numbers = np.asarray(a.grad._contents(), np.float64)
+    numbers = np.asarray(grad._contents(), np.float64)
     return f"norm {np.linalg.norm(numbers):.6g}"
 
 

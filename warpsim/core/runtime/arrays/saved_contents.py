@@ -16,7 +16,7 @@ Nothing here costs anything while `alert` is zero: no tape records, and none has
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from weakref import ref
 
 import numpy as np
@@ -32,6 +32,8 @@ from .host_memory import allocate_like
 
 if TYPE_CHECKING:
     from .allocation import Allocation
+    from .assignment import Writable
+    from .held import Held
 
 """Runs a step now, or puts it into the graph that is captured."""
 
@@ -78,7 +80,7 @@ class Paused:
         set_active(())
         _state.paused, _state.suspended = True, (*self.behind, *self.tapes)
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         set_active(self.tapes)
         _state.paused, _state.suspended = self.outer, self.behind
 
@@ -86,6 +88,13 @@ class Paused:
 def suspended() -> tuple[Any, ...]:
     """The tapes that would record this thread, were it not paused."""
     return getattr(_state, "suspended", ())
+
+
+class User(Protocol):
+    """What looks at contents in reverse."""
+
+    def needed(self) -> bool:
+        """Whether it really does."""
 
 
 class UnseenWrite(NamedTuple):
@@ -147,7 +156,7 @@ class Session:
         if self._over:
             self.end()
 
-    def use(self, a: Any, place: CallSite) -> None:
+    def use(self, a: Writable, place: CallSite) -> None:
         """An operation that was just recorded uses an array; gradients may pass from here to later ones."""
         memory = a._memory
         if memory.known is not self:
@@ -161,9 +170,7 @@ class Session:
         if self.live and self.frame is None and memory.has_gradient:
             memory.read_view(view, self)
 
-    def note_unseen(
-        self, memory: Allocation, addresses: MemoryRange, words: str, position: int | None = None
-    ) -> None:
+    def note_unseen(self, memory: Allocation, addresses: MemoryRange, words: str, position: int | None = None) -> None:
         """Something wrote that the tape did not see. position: None for now."""
         if memory.has_gradient:
             self.unseen.append(UnseenWrite(self.position if position is None else position, memory, addresses, words))
@@ -203,7 +210,7 @@ class Session:
                     if read.there:
                         read.memory.drop(read)
             for held in (self.current, self.kept, self.reads, self.copies, self.watched, self.unseen):
-                held.clear()  # type: ignore[attr-defined]
+                held.clear()
             if self.started:
                 _count(-1)
 
@@ -214,9 +221,7 @@ class Read:
     __slots__ = ("addresses", "copy", "counts", "keys", "last", "memory", "owners", "place", "print", "session",
                  "since", "spoiled", "there", "users", "view", "writer")  # fmt: skip
 
-    def __init__(
-        self, view: np.ndarray, addresses: MemoryRange, memory: Allocation, session: Session, place: CallSite
-    ):
+    def __init__(self, view: np.ndarray, addresses: MemoryRange, memory: Allocation, session: Session, place: CallSite):
         self.view, self.addresses, self.memory, self.session, self.place = view, addresses, memory, session, place
         self.copy: np.ndarray | None = None
         self.owners: Any = None  # the arrays that elements in the copy refer to
@@ -224,15 +229,14 @@ class Read:
         self.spoiled = ""
         self.there = False  # whether the memory knows of it
         self.keys: list[int] = []
-        self.users: dict[Any, None] = {}
-        """Objects with a method `needed()`: whether an adjoint really looks at the contents."""
+        self.users: dict[User, None] = {}
         self.last: Any = None
         self.print: Any = None
         self.counts: list[int] | None = None  # of writes by PyTorch, one for each of the allocation's tensors
         self.since = 0
         """Of contents that others may change: the entry of the tape that comes first after they were noted."""
 
-    def add(self, user: Any) -> None:
+    def add(self, user: User) -> None:
         """Another operation needs this."""
         self.users[user] = None
         self.last = user
@@ -251,7 +255,7 @@ class Read:
         for key in self.keys:
             self.session.current.pop(key, None)
 
-    def save(self, held: Any, writer: Writer) -> None:
+    def save(self, held: Held | None, writer: Writer) -> None:
         """Keep the contents in a copy.
 
         held: of memory whose elements refer to arrays, those.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,10 @@ from ..devices.device_memory import on_host
 from ..steps.move import Move, Piece, bookkeeping
 from .foreign import memory_at
 from .host_memory import allocate_like
+
+if TYPE_CHECKING:
+    from .allocation import Allocation
+    from .array import array
 
 
 class Left:
@@ -36,13 +40,13 @@ class Left:
         self.copy: Any = None
         self.refusal = ""  # why the gradients mean nothing
 
-    def show(self, grad: Any) -> None:
+    def show(self, grad: array) -> None:
         """A user gets hold of what passes left in a gradient array."""
         whole = _whole(grad)
         self.shown, self.copy = True, allocate_like(whole._data)
         self.copy[...] = whole._data
 
-    def keep(self, grad: Any) -> None:
+    def keep(self, grad: array) -> None:
         """A pass left what a gradient array holds."""
         if self.copy is not None and grad._owner is None and current_graph() is None:  # at half the price
             self.written = False
@@ -59,7 +63,7 @@ class Left:
             bookkeeping(copy, grad.device).submit()
 
 
-def show(grad: Any) -> None:
+def show(grad: array) -> None:
     """A user gets hold of a gradient array."""
     left = grad._memory.left
     if left is None:
@@ -70,7 +74,7 @@ def show(grad: Any) -> None:
         left.show(grad)
 
 
-def refuse(grad: Any, why: str) -> None:
+def refuse(grad: array, why: str) -> None:
     """Let nobody have what a backward pass left in a gradient array. Raises `GradientError` if somebody has it."""
     left = grad._memory.left
     if left is not None and left.shown:
@@ -79,18 +83,18 @@ def refuse(grad: Any, why: str) -> None:
     grad._memory.left.refusal = why
 
 
-def allow(grad: Any) -> None:
+def allow(grad: array) -> None:
     """A gradient array holds zeros: what refused it is over."""
     if grad._memory.left is not None:
         grad._memory.left.refusal = ""
 
 
-def is_refused(grad: Any) -> bool:
+def is_refused(grad: array) -> bool:
     """Whether nobody may have what a gradient array holds."""
     return grad._memory.left is not None and bool(grad._memory.left.refusal)
 
 
-def keep_left(grad: Any) -> None:
+def keep_left(grad: array) -> None:
     """Note that a backward pass left what a gradient array holds."""
     left = grad._memory.left
     if left is None:
@@ -99,13 +103,13 @@ def keep_left(grad: Any) -> None:
         left.keep(grad)
 
 
-def clearing(grad: Any) -> Move:
+def clearing(grad: array) -> Move:
     """The step that zeroes a gradient array at the start of a backward pass."""
     zero = np.zeros((), grad._data.dtype)
     return Move(partial(clear, grad), lambda: [Piece(grad._data, zero)], "zero gradients", grad.device)
 
 
-def clear(grad: Any) -> None:
+def clear(grad: array) -> None:
     """Zero a gradient array at the start of a backward pass: no user writes here."""
     left = grad._memory.left
     written = left is not None and left.written
@@ -114,7 +118,7 @@ def clear(grad: Any) -> None:
         left.written = written
 
 
-def may_be_seeded(grad: Any) -> bool:
+def may_be_seeded(grad: array) -> bool:
     """Whether a gradient array may hold seeds."""
     left = grad._memory.left
     if left is None or not left.shown or not grad.size:
@@ -122,12 +126,12 @@ def may_be_seeded(grad: Any) -> bool:
     return left.written or not _equal(on_host(_part(left.copy, grad, _whole(grad))), grad._contents())
 
 
-def holds_seeds(grad: Any) -> bool:
+def holds_seeds(grad: array) -> bool:
     """Whether a gradient array may hold seeds that are not zero."""
     return may_be_seeded(grad) and not _is_zero(grad._contents())
 
 
-def forget_left(memory: Any) -> None:
+def forget_left(memory: Allocation) -> None:
     """Memory is written through methods of an array: what it holds are seeds, even if they are what was there."""
     if memory.left is not None and memory.left.shown:
         memory.left.written = True
@@ -144,7 +148,7 @@ def refuse_seeds(grads: Iterable[Any]) -> None:
             )
 
 
-def _whole(grad: Any) -> Any:
+def _whole(grad: array) -> Any:
     """The gradient array that a view of gradients is a part of."""
     while grad._owner is not None and grad._owner._memory is grad._memory:
         grad = grad._owner
@@ -161,7 +165,7 @@ def _copy(owner: np.ndarray, part: np.ndarray, values: np.ndarray) -> None:
     np.copyto(part, values)
 
 
-def _part(copy: np.ndarray, grad: Any, whole: Any) -> np.ndarray:
+def _part(copy: np.ndarray, grad: array, whole: array) -> np.ndarray:
     """The part of the copy that lies as a view of gradients lies in them all."""
     if grad is whole:
         return copy

@@ -35,7 +35,7 @@ def elements_meet(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: in
         return False
     if axes[0][0] < block:
         return True
-    return pair_meets(*axes, block) if len(axes) == 2 else Search(axes, block).finds()
+    return pair_meets(axes[0], axes[1], block) if len(axes) == 2 else Search(axes, block).finds()
 
 
 def joined(axes: list[Axis], itemsize: int) -> tuple[list[Axis], int]:

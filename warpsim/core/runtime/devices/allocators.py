@@ -7,20 +7,18 @@ work that may use it.
 
 from __future__ import annotations
 
-from typing import Any
-
 from ....errors import ArgumentTypeError
 from .allotted import Allocator
-from .device import get_cuda_devices, get_device
+from .device import DeviceLike, get_cuda_devices, get_device
 
 
-def get_device_allocator(device: Any = None) -> Allocator:
+def get_device_allocator(device: DeviceLike = None) -> Allocator:
     """The allocator that new arrays of a device come from: the one that was set, else its own."""
     place = get_device(device)
     return place.default_allocator if place.allocator is None else place.allocator
 
 
-def set_device_allocator(device: Any, allocator: Allocator | None) -> None:
+def set_device_allocator(device: DeviceLike, allocator: Allocator | None) -> None:
     """Let new arrays of a device come from an allocator; None: from the device's own. Arrays that exist stay.
 
     Raises `ArgumentTypeError` for an object without `allocate` and `deallocate`.
@@ -43,7 +41,7 @@ def set_cuda_allocator(allocator: Allocator | None) -> None:
 class ScopedAllocator:
     """`with ScopedAllocator(device, allocator):` makes arrays of a device with an allocator, for a block."""
 
-    def __init__(self, device: Any, allocator: Allocator | None):
+    def __init__(self, device: DeviceLike, allocator: Allocator | None):
         self.device, self.allocator = get_device(device), allocator
 
     def __enter__(self) -> Allocator | None:

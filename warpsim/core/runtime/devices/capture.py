@@ -16,7 +16,7 @@ def current_graph() -> Any:
     return getattr(_state, "graph", None)
 
 
-def set_current_graph(graph: Any) -> None:
+def set_current_graph(graph: object) -> None:
     """Let this thread act in the time of a graph, or (None) now."""
     _state.graph = graph
 

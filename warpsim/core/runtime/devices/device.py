@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -30,6 +29,10 @@ from .memory_range import span_of
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
+
+    import numpy.typing as npt
+
+    from .stream import Stream
 
 ALIGNMENT = 64  # [bytes] of fresh memory: a cache line, and the widest vector register
 
@@ -53,7 +56,7 @@ class Device:
     arch: Any = 0
     sm_count = 0
     max_shared_memory_per_block = 0
-    is_primary = has_context = False
+    is_primary = False
     is_uva = is_mempool_supported = is_mempool_enabled = is_ipc_supported = is_cubin_supported = False
     is_managed_memory_supported = is_concurrent_managed_access_supported = False
     is_cpu_memory_access_from_gpu_supported = is_gpu_memory_access_from_cpu_supported = False
@@ -70,22 +73,27 @@ class Device:
         self.ordinal = int(alias.partition(":")[2] or 0)
 
     @property
+    def has_context(self) -> bool:
+        """Whether a context of the driver was made for it."""
+        return False
+
+    @property
     def has_stream(self) -> bool:
         """Whether work is queued, so that streams order it: on CUDA."""
         return self.is_cuda
 
     @property
-    def stream(self) -> Any:
+    def stream(self) -> Stream:
         """The current stream of the device in this thread, see `wp.get_stream`; what is assigned becomes that."""
         from . import stream  # noqa: PLC0415
 
         return stream.get_stream(self)
 
     @stream.setter
-    def stream(self, stream: Any) -> None:
+    def stream(self, stream: Stream) -> None:
         self.set_stream(stream)
 
-    def set_stream(self, stream: Any, sync: bool = True) -> None:
+    def set_stream(self, stream: Stream, sync: bool = True) -> None:
         """Make a stream the current one of the device in this thread. sync: its work waits for that of the last one.
 
         Raises `DeviceError` for a stream of another device.
@@ -118,10 +126,15 @@ class Device:
 
     def can_access(self, other: Device) -> bool:
         """Whether kernels here may use memory of another device now."""
-        return self.memory_space == instance(other, Device, "other").memory_space
+        instance(other, Device, "other")
+        return self.memory_space == other.memory_space
 
     def synchronize(self) -> None:
         """Wait for all work on the device: on the CPU it has finished when `launch` returns."""
+
+    def finish(self, action: Callable[[], None]) -> None:
+        """Do what a finalizer wants done: at once, for devices of the host."""
+        action()
 
     @property
     def is_capturing(self) -> bool:
@@ -140,14 +153,18 @@ class Device:
 
     # ----- memory -----------------------------------------------------------------------------
 
-    def empty(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    def empty(self, shape: tuple[int, ...], dtype: npt.DTypeLike) -> np.ndarray:
         """Fresh packed memory, aligned; its contents are undefined. Raises `MemoryError` when there is no room."""
-        return np.ndarray(shape, dtype, *self._room(span_of(shape, None, np.dtype(dtype).itemsize), zero=False))
+        layout = np.dtype(dtype)
+        memory: np.ndarray = np.ndarray(shape, layout, *self._room(span_of(shape, None, layout.itemsize), zero=False))
+        return memory
 
-    def zeros(self, shape: tuple[int, ...], dtype: Any, strides: tuple[int, ...] | None = None) -> np.ndarray:
+    def zeros(self, shape: tuple[int, ...], dtype: npt.DTypeLike, strides: tuple[int, ...] | None = None) -> np.ndarray:
         """Fresh aligned memory, zero from the first byte of its elements to the last; packed without `strides`."""
-        span = span_of(shape, strides, np.dtype(dtype).itemsize)
-        return np.ndarray(shape, dtype, *self._room(span, zero=True), strides)
+        layout = np.dtype(dtype)
+        room = self._room(span_of(shape, strides, layout.itemsize), zero=True)
+        memory: np.ndarray = np.ndarray(shape, layout, *room, strides)
+        return memory
 
     @property
     def allocator(self) -> Allocator | None:
@@ -184,7 +201,7 @@ class Device:
         """A NumPy array over addresses of the device as memory of it."""
         return addresses
 
-    def pinned(self, shape: tuple[int, ...], dtype: Any, zero: bool) -> np.ndarray:
+    def pinned(self, shape: tuple[int, ...], dtype: npt.DTypeLike, zero: bool) -> np.ndarray:
         """Memory of the host that copies to and from this device need no detour for; any, for devices of the host."""
         return (self.zeros if zero else self.empty)(shape, dtype)
 
@@ -254,7 +271,7 @@ find_cuda: Callable[[], list[Device]] = _look_for_cuda
 """Lists the CUDA devices; bound by `cuda.device`, which is loaded when somebody first asks."""
 
 
-def get_device(ident: Any = None) -> Device:
+def get_device(ident: DeviceLike = None) -> Device:
     """The device of a name, a Device, or None for the current one. Raises `DeviceError`."""
     if ident is None:
         return getattr(_current, "device", CPU)
@@ -274,7 +291,7 @@ def _cuda_device(name: str) -> Device:
     if not devices:
         raise DeviceError(
             f"device {name!r} is not available: {driver.reason()}\nexpected: {', '.join(_DEVICES)}\n"
-            "help: leave device out, or use device=\"cpu\"; `warpsim info` says what CUDA needs"
+            'help: leave device out, or use device="cpu"; `warpsim info` says what CUDA needs'
         )
     if not number and get_device().is_cuda:
         return get_device()
@@ -298,12 +315,12 @@ def get_preferred_device() -> Device:
     return next(iter(find_cuda()), CPU)
 
 
-def set_device(ident: Any) -> None:
+def set_device(ident: DeviceLike) -> None:
     """Make a device the current one of this thread."""
     _current.device = get_device(ident)
 
 
-def is_device_available(device: Any) -> bool:
+def is_device_available(device: DeviceLike) -> bool:
     """Whether a device, or the name of one, can be used here."""
     try:
         get_device(device)
@@ -337,29 +354,19 @@ def get_cuda_device(ordinal: int | None = None) -> Device:
     return get_device("cuda" if ordinal is None else f"cuda:{ordinal}")
 
 
-@contextmanager
-def _scoped(ident: Any) -> Iterator[Device]:
-    before = get_device()
-    set_device(ident)
-    try:
-        yield get_device()
-    finally:
-        set_device(before)
-
-
 class ScopedDevice:
     """`with ScopedDevice("cpu"):` makes a device current for a block."""
 
-    def __init__(self, device: Any):
+    def __init__(self, device: DeviceLike):
         self.device = get_device(device)
-        self._scope: Any = None
 
     def __enter__(self) -> Device:
-        self._scope = _scoped(self.device)
-        return self._scope.__enter__()
+        self.before = get_device()
+        set_device(self.device)
+        return self.device
 
-    def __exit__(self, *error: Any) -> None:
-        self._scope.__exit__(*error)
+    def __exit__(self, *error: object) -> None:
+        set_device(self.before)
 
 
 def synchronize() -> None:
@@ -368,6 +375,6 @@ def synchronize() -> None:
         device.synchronize()
 
 
-def synchronize_device(device: Any = None) -> None:
+def synchronize_device(device: DeviceLike = None) -> None:
     """Wait for all work on a device."""
     get_device(device).synchronize()

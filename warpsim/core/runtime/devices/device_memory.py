@@ -13,11 +13,15 @@ No code written in C may be given such an array unseen: `np.asarray(m)` would re
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    import numpy.typing as npt
+
     from .device import Device
 
 _LAYOUT_ONLY = {np.may_share_memory, np.shares_memory, np.ndim, np.shape, np.size}
@@ -37,7 +41,7 @@ class DeviceMemory(np.ndarray):
 
     device: Device = None  # type: ignore[assignment]  # NumPy's own attribute of this name is read-only
 
-    def __array_finalize__(self, source: Any) -> None:
+    def __array_finalize__(self, source: object) -> None:
         if isinstance(source, DeviceMemory):
             self.device = source.device
 
@@ -54,19 +58,20 @@ class DeviceMemory(np.ndarray):
             return super().__getitem__(key)
         keys = key if isinstance(key, tuple) else (key,)
         part = super().__getitem__(keys if Ellipsis in keys else (*keys, ...))
+        assert isinstance(part, DeviceMemory)
         single = part.ndim == 0 and Ellipsis not in keys
         return part.host()[()] if single else part
 
-    def copy(self, order: Any = "C") -> DeviceMemory:  # type: ignore[override]
+    def copy(self, order: Literal["K", "A", "C", "F"] | None = "C") -> DeviceMemory:
         """The same contents in fresh memory of the device, packed."""
         memory: Any = self.device.empty(self.shape, self.dtype)
         memory.put(self)
         return memory  # type: ignore[no-any-return]
 
-    def astype(self, dtype: Any, *args: Any, **options: Any) -> np.ndarray:  # type: ignore[override]
+    def astype(self, dtype: Any, *args: Any, **options: Any) -> np.ndarray:
         return self.host().astype(dtype, *args, **options)
 
-    def reshape(self, *shape: Any, **options: Any) -> Any:  # type: ignore[override]
+    def reshape(self, *shape: Any, **options: Any) -> Any:
         """As NumPy's, but where that would copy, the copy is made on the device."""
         if self.flags.c_contiguous:
             return super().reshape(*shape)
@@ -78,10 +83,10 @@ class DeviceMemory(np.ndarray):
             return self.copy().reshape(extents)
         return np.lib.stride_tricks.as_strided(self, extents, strides, subok=True)
 
-    def ravel(self, order: Any = "C") -> Any:
+    def ravel(self, order: Literal["K", "A", "C", "F"] | None = "C") -> Any:
         return self.reshape(-1)
 
-    flatten = ravel  # type: ignore[assignment]
+    flatten = ravel
 
     def __iter__(self) -> Any:
         return iter(self.host())
@@ -91,7 +96,7 @@ class DeviceMemory(np.ndarray):
 
     # ----- writing ------------------------------------------------------------------------------
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(self, key: Any, value: object) -> None:
         if _is_advanced(key):
             contents = self.host()
             contents[key] = on_host(value)
@@ -100,23 +105,24 @@ class DeviceMemory(np.ndarray):
             self[key].put(value)
         else:
             keys = key if isinstance(key, tuple) else (key,)
-            part: DeviceMemory = super().__getitem__(keys if Ellipsis in keys else (*keys, ...))
+            part = super().__getitem__(keys if Ellipsis in keys else (*keys, ...))
+            assert isinstance(part, DeviceMemory)
             part.put(value)
 
-    def fill(self, value: Any) -> None:
+    def fill(self, value: object) -> None:
         self.put(value)
 
-    def put(self, value: Any) -> None:  # type: ignore[override]
+    def put(self, value: object) -> None:  # type: ignore[override]
         """Copy a value, of any shape that NumPy would broadcast, into this memory, in order of the device's work."""
         raise NotImplementedError
 
-    def add(self, value: Any) -> bool:
+    def add(self, value: object) -> bool:
         """Add a value where the memory is; False, and nothing done, where that is not known."""
         return False
 
     # ----- NumPy's functions --------------------------------------------------------------------
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
         """Compute on the host, but for sums in place; results go back to the device where `out`, or `at`, says so."""
         in_place = ufunc is np.add and method == "__call__" and not options and out is not None and out[0] is inputs[0]
         if in_place and isinstance(out[0], DeviceMemory) and out[0].add(inputs[1]):
@@ -134,7 +140,9 @@ class DeviceMemory(np.ndarray):
             target[...] = result
         return out[0] if len(out) == 1 else out
 
-    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+    def __array_function__(
+        self, function: Callable[..., Any], types: object, args: Iterable[Any], options: Mapping[str, Any]
+    ) -> Any:
         if function in _OWN:
             return _OWN[function](*args, **options)
         if function in _LAYOUT_ONLY:
@@ -148,7 +156,7 @@ class DeviceMemory(np.ndarray):
 def _by_host(name: str) -> Any:
     """A method of NumPy's arrays, on a copy of the contents."""
 
-    def method(self: DeviceMemory, *args: Any, **options: Any) -> Any:
+    def method(self: DeviceMemory, *args: object, **options: object) -> Any:
         return getattr(self.host(), name)(*map(_all_on_host, args), **options)
 
     return method
@@ -157,7 +165,7 @@ def _by_host(name: str) -> Any:
 def _refused(name: str) -> Any:
     """A method that would write to the memory from C."""
 
-    def method(self: DeviceMemory, *args: Any, **options: Any) -> Any:
+    def method(self: DeviceMemory, *args: object, **options: object) -> Any:
         raise TypeError(f"{name}() does not write to memory on {self.device}\nhelp: write with a[...] =")
 
     return method
@@ -169,20 +177,25 @@ for _name in _WRITING:
     setattr(DeviceMemory, _name, _refused(_name))
 
 
-def _copyto(target: Any, source: Any, casting: str = "same_kind", where: Any = True) -> None:
-    if not isinstance(target, DeviceMemory) or where is not True:
-        contents = on_host(target)
-        np.copyto(contents, on_host(source), casting, where=on_host(where))
-        if contents is not target:
-            target.put(contents)
+def _copyto(
+    target: np.ndarray,
+    source: object,
+    casting: Literal["no", "equiv", "safe", "same_kind", "unsafe"] = "same_kind",
+    where: object = True,
+) -> None:
+    if isinstance(target, DeviceMemory) and where is True:
+        target.put(source)
         return
-    target.put(source)
+    contents = on_host(target)
+    np.copyto(contents, on_host(source), casting, where=on_host(where))
+    if isinstance(target, DeviceMemory):
+        target.put(contents)
 
 
-def _like(value: Any) -> Any:
+def _like(value: int | None) -> Any:
     """One of `np.zeros_like` and its kin, for device memory."""
 
-    def make(prototype: DeviceMemory, dtype: Any = None) -> Any:
+    def make(prototype: DeviceMemory, dtype: npt.DTypeLike | None = None) -> Any:
         memory: Any = prototype.device.empty(prototype.shape, dtype or prototype.dtype)
         if value is not None:
             memory.put(value)
@@ -194,22 +207,22 @@ def _like(value: Any) -> Any:
 _OWN = {np.copyto: _copyto, np.empty_like: _like(None), np.zeros_like: _like(0), np.ones_like: _like(1)}
 
 
-def _is_advanced(key: Any) -> bool:
+def _is_advanced(key: object) -> bool:
     """Whether NumPy would gather elements instead of making a view."""
     keys = key if isinstance(key, tuple) else (key,)
     basic = (int, np.integer, slice, str, type(None), type(Ellipsis))
     return any(isinstance(k, bool) or not isinstance(k, basic) for k in keys)
 
 
-def _plain(x: Any) -> Any:
+def _plain(x: object) -> Any:
     return x.view(np.ndarray) if isinstance(x, DeviceMemory) else x
 
 
-def _all_on_host(x: Any) -> Any:
+def _all_on_host(x: object) -> Any:
     return type(x)(map(_all_on_host, x)) if isinstance(x, list | tuple) else on_host(x)
 
 
-def on_host(x: Any) -> Any:
+def on_host(x: object) -> Any:
     """The contents of device memory on the host; anything else as it is."""
     return x.host() if isinstance(x, DeviceMemory) else x
 

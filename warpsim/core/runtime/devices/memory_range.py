@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -46,9 +46,34 @@ class MemoryRange(NamedTuple):
 EVERYWHERE = MemoryRange(0, 1 << 64)
 
 
-def range_of(a: Any) -> MemoryRange:
+class Addressed(Protocol):
+    """An array, as far as its addresses are concerned."""
+
+    _range: MemoryRange | None
+
+    @property
+    def _data(self) -> np.ndarray: ...
+
+    @property
+    def _address(self) -> int: ...
+
+    @property
+    def _memory(self) -> object: ...
+
+    @property
+    def is_contiguous(self) -> bool: ...
+
+
+class OverArray(Protocol):
+    """An array, or what picks elements of one."""
+
+    @property
+    def _array(self) -> Addressed: ...
+
+
+def range_of(a: Addressed) -> MemoryRange:
     """The range of an array."""
-    known: MemoryRange | None = a._range
+    known = a._range
     if known is None:
         packed = a.is_contiguous
         known = a._range = MemoryRange(a._address, a._address + a._data.nbytes) if packed else bounds(a._data)
@@ -68,7 +93,7 @@ def span_of(shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: i
     return itemsize + sum((n - 1) * s for n, s in zip(shape, strides, strict=True)) if all(shape) else 0
 
 
-def overlap(a: Any, b: Any) -> bool:
+def overlap(a: OverArray, b: OverArray) -> bool:
     """Whether two arrays, or the arrays behind indexedarrays, may share memory."""
     return range_of(a._array).meets(range_of(b._array))
 
@@ -78,7 +103,7 @@ def any_meet(ranges: Iterable[MemoryRange]) -> bool:
     return any(a.meets(b) for a, b in pairwise(sorted(r for r in ranges if r.size)))
 
 
-def covers(a: Any, b: Any) -> bool:
+def covers(a: Addressed | None, b: Addressed) -> bool:
     """Whether all of an array lies in packed memory of another one, which may be None."""
     return a is not None and a._memory is b._memory and a.is_contiguous and range_of(a).covers(range_of(b))
 
@@ -86,7 +111,7 @@ def covers(a: Any, b: Any) -> bool:
 def share_elements(a: np.ndarray, b: np.ndarray) -> bool:
     """Whether two views share an element; yes where it would take long to find out."""
     try:
-        return bool(np.shares_memory(a, b, max_work=_EXACT_WORK))
+        return bool(np.shares_memory(a, b, max_work=_EXACT_WORK))  # type: ignore[arg-type]  # NumPy declares no numbers of steps
     except np.exceptions.TooHardError:
         return True
 

@@ -10,13 +10,18 @@ import itertools
 import threading
 import time
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ....errors import DeviceError, instance
 from .cuda import driver
+from .cuda.addresses import is_gpu
 from .cuda.driver import ended
-from .device import Device, get_device, set_device
+from .device import Device, DeviceLike, get_device, set_device
 from .unique import Unique
+
+if TYPE_CHECKING:
+    from .cuda.device import CudaDevice
+
 
 _local = threading.local()
 _numbers = itertools.count()
@@ -29,19 +34,20 @@ class Stream(Unique):
     of a new one.
     """
 
-    def __init__(self, device: Any = None, priority: int = 0, cuda_stream: int | None = None):
+    def __init__(self, device: DeviceLike = None, priority: int = 0, cuda_stream: int | None = None):
         self.device: Device = get_device(device)
         self.priority = priority
         self.handle: Any = None
         self._owned = self.device.is_cuda and cuda_stream is None
-        if not self.device.is_cuda:
+        if not is_gpu(self.device):
             return
         if cuda_stream is not None:
             self.handle = driver.api().CUstream(cuda_stream)
         else:
             self.handle = self.device.call("cuStreamCreateWithPriority", 0, priority)
-        self._number = next(_numbers)
-        self.device.streams[self._number] = self.handle
+        number = next(_numbers)
+        self.device.streams[number] = self.handle
+        self._forget = partial(self.device.forget_stream, number, self._owned)
 
     @property
     def cuda_stream(self) -> int:
@@ -60,7 +66,7 @@ class Stream(Unique):
         """Later work of this stream waits for the event. external: in a captured graph, for one from outside of it."""
         if instance(event, Event, "event").handle is None:
             return
-        if self.device.is_cuda:
+        if is_gpu(self.device):
             self.device.call("cuStreamWaitEvent", self.handle, event.handle, int(external))
         else:  # its work is done by the calling thread
             synchronize_event(event)
@@ -73,7 +79,7 @@ class Stream(Unique):
 
     def synchronize(self) -> None:
         """Wait for the work of this stream."""
-        if self.device.is_cuda:
+        if is_gpu(self.device):
             self.device.call("cuStreamSynchronize", self.handle)
             self.device.look()
 
@@ -85,22 +91,22 @@ class Stream(Unique):
     @property
     def is_complete(self) -> bool:
         """Whether all work has been done."""
-        return not self.device.is_cuda or _is_done(self.device, "cuStreamQuery", self.handle)
+        return not is_gpu(self.device) or _is_done(self.device, "cuStreamQuery", self.handle)
 
     def __del__(self) -> None:
-        if hasattr(self, "_number"):
-            ended(self.device, partial(self.device.forget_stream, self._number, self._owned))
+        if hasattr(self, "_forget"):
+            ended(self.device, self._forget)
 
 
 class Event(Unique):
     """A point in a stream's work. enable_timing: whether times between it and others can be asked for."""
 
-    def __init__(self, device: Any = None, enable_timing: bool = False):
+    def __init__(self, device: DeviceLike = None, enable_timing: bool = False):
         self.device = get_device(device)
         self.enable_timing = enable_timing
         self.moment: float | None = None
         self.handle: Any = None
-        if self.device.is_cuda:
+        if is_gpu(self.device):
             flags = driver.api().CUevent_flags
             kind = flags.CU_EVENT_DEFAULT if enable_timing else flags.CU_EVENT_DISABLE_TIMING
             self.handle = self.device.call("cuEventCreate", kind)
@@ -109,22 +115,22 @@ class Event(Unique):
         if stream.device is not self.device:
             raise DeviceError(f"the event is one of {self.device}\nexpected: {stream.device}, as the stream")
         self.moment = time.perf_counter()
-        if self.handle is not None and external:
+        if is_gpu(self.device) and external:
             self.device.call("cuEventRecordWithFlags", self.handle, stream.handle, 1)
-        elif self.handle is not None:
+        elif is_gpu(self.device):
             self.device.call("cuEventRecord", self.handle, stream.handle)
 
     @property
     def is_complete(self) -> bool:
         """Whether the work before it has been done."""
-        return self.handle is None or _is_done(self.device, "cuEventQuery", self.handle)
+        return not is_gpu(self.device) or _is_done(self.device, "cuEventQuery", self.handle)
 
     def __del__(self) -> None:
         if getattr(self, "handle", None) is not None:
             ended(self.device, partial(driver.call, "cuEventDestroy", self.handle))
 
 
-def _is_done(device: Any, question: str, handle: Any) -> bool:
+def _is_done(device: CudaDevice, question: str, handle: object) -> bool:
     """Ask the driver whether something has happened. Raises `DeviceError` for failed work."""
     device.enter()
     [status] = getattr(driver.api(), question)(handle)
@@ -135,7 +141,7 @@ def _is_done(device: Any, question: str, handle: Any) -> bool:
     return True
 
 
-def get_stream(device: Any = None) -> Stream:
+def get_stream(device: DeviceLike = None) -> Stream:
     """The current stream of a device in this thread."""
     device = get_device(device)
     streams = _streams()
@@ -148,7 +154,7 @@ def _first(device: Device) -> Stream:
     """The stream that is current to begin with: a CUDA device's own, which is no reason to look for work of others."""
     stream = object.__new__(Stream)
     stream.device, stream.priority, stream._owned = device, 0, False
-    stream.handle = device.stream_handle if device.is_cuda else None
+    stream.handle = device.stream_handle if is_gpu(device) else None
     return stream
 
 
@@ -157,7 +163,7 @@ def _streams() -> dict[str, Stream]:
     return streams
 
 
-def set_stream(stream: Stream, device: Any = None, sync: bool = False) -> None:
+def set_stream(stream: Stream, device: DeviceLike = None, sync: bool = False) -> None:
     """Make a stream the current one of its device in this thread; sync: once the present one is idle."""
     instance(stream, Stream, "stream")
     device = stream.device if device is None else get_device(device)
@@ -167,7 +173,7 @@ def set_stream(stream: Stream, device: Any = None, sync: bool = False) -> None:
         stream.wait_stream(get_stream(device))
     get_stream(device)
     _streams()[device.alias] = stream
-    if device.is_cuda:
+    if is_gpu(device):
         device.set_stream_handle(stream.handle)
 
 
@@ -188,7 +194,7 @@ def wait_stream(other_stream: Stream, event: Event | None = None, external: bool
     get_stream(device).wait_stream(other_stream, event, external)
 
 
-def synchronize_stream(stream_or_device: Any = None) -> None:
+def synchronize_stream(stream_or_device: Stream | DeviceLike = None) -> None:
     """Wait for a stream's work; a device stands for its current stream."""
     one = stream_or_device
     (one if isinstance(one, Stream) else get_stream(one)).synchronize()
@@ -196,8 +202,9 @@ def synchronize_stream(stream_or_device: Any = None) -> None:
 
 def synchronize_event(event: Event) -> None:
     """Wait until an event has happened."""
-    if instance(event, Event, "event").handle is not None:
-        event.device.call("cuEventSynchronize", event.handle)
+    device = instance(event, Event, "event").device
+    if is_gpu(device):
+        device.call("cuEventSynchronize", event.handle)
 
 
 def get_event_elapsed_time(start_event: Event, end_event: Event, synchronize: bool = True) -> float:
@@ -205,10 +212,11 @@ def get_event_elapsed_time(start_event: Event, end_event: Event, synchronize: bo
 
     Raises `RuntimeError` for one that was not recorded, `DeviceError` for one without a time.
     """
-    start, end = instance(start_event, Event, "start_event"), instance(end_event, Event, "end_event")
+    start: Event = instance(start_event, Event, "start_event")
+    end: Event = instance(end_event, Event, "end_event")
     if start.moment is None or end.moment is None:
         raise RuntimeError("an event was not recorded\nhelp: call wp.record_event(event) first")
-    if start.handle is None or end.handle is None:
+    if not is_gpu(start.device) or end.handle is None:
         return (end.moment - start.moment) * 1000.0
     if not (start.enable_timing and end.enable_timing):
         raise DeviceError("an event has no time\nexpected: wp.Event(enable_timing=True), for both")
@@ -239,7 +247,7 @@ class ScopedStream:
             set_device(self.stream.device)
         return self.stream
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         if self.stream is not None:
             set_device(self.device_before)
             set_stream(self.before)

@@ -85,7 +85,8 @@ def check_reversible(entry: LaunchEntry, names: frozenset[str]) -> None:
             raise NotDifferentiableError(
                 f"elements of array {arrays.name[ref]!r} share memory, and kernel {entry.name!r} writes to "
                 f"it in the launch at {entry.place}",
-                expected="an array whose elements are apart", help="write to a copy: wp.clone(x)",
+                expected="an array whose elements are apart",
+                help="write to a copy: wp.clone(x)",
             )
     if arrays.reaches and needs.hidden is not None:
         raise NotDifferentiableError(
@@ -144,6 +145,7 @@ def check_aliases(written: Iterable[array], arrays: Sequence[array]) -> None:
 
 def check_one_gradient(a: array, arrays: Sequence[array]) -> None:
     """Raise when an array was written whose elements have another gradient under another name."""
+    assert a._gradient is not None
     for b in arrays:
         if b._memory is a._memory and b._gradient is not None and share_elements(a._data, b._data):
             if b._gradient._address - b._address != a._gradient._address - a._address:

@@ -293,7 +293,8 @@ class Tape(Unique):
                 keep_left(g)
         self.session.done = True
         for a, why in self._refused.items():
-            refuse(a._gradient, why)
+            if (gradient := a._gradient) is not None:
+                refuse(gradient, why)
 
     def settle_constants(self) -> None:
         """Find out which constant writes count as if they had come before the tape, see `constants`."""

@@ -8,7 +8,7 @@ memory of another device is ordered by nobody: use `wait_stream`, or `synchroniz
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .....arguments import checked
 from .....config import config
@@ -17,10 +17,14 @@ from ..device import get_device
 from . import driver
 from .device import CudaDevice
 
+if TYPE_CHECKING:
+    from ..device import DeviceLike
+
+
 # ----- peers ------------------------------------------------------------------------------------
 
 
-def is_peer_access_supported(target_device: Any, peer_device: Any) -> bool:
+def is_peer_access_supported(target_device: DeviceLike, peer_device: DeviceLike) -> bool:
     """Whether kernels on `peer_device` could use memory of `target_device`."""
     target, peer = get_device(target_device), get_device(peer_device)
     if not isinstance(target, CudaDevice) or not isinstance(peer, CudaDevice):
@@ -28,13 +32,13 @@ def is_peer_access_supported(target_device: Any, peer_device: Any) -> bool:
     return target is peer or bool(driver.call("cuDeviceCanAccessPeer", peer.handle, target.handle))
 
 
-def is_peer_access_enabled(target_device: Any, peer_device: Any) -> bool:
+def is_peer_access_enabled(target_device: DeviceLike, peer_device: DeviceLike) -> bool:
     """Whether kernels on `peer_device` may use memory of `target_device`."""
     target, peer = get_device(target_device), get_device(peer_device)
     return isinstance(target, CudaDevice) and peer.is_cuda and (target is peer or peer in target.readers)
 
 
-def set_peer_access_enabled(target_device: Any, peer_device: Any, enable: bool) -> None:
+def set_peer_access_enabled(target_device: DeviceLike, peer_device: DeviceLike, enable: bool) -> None:
     """Let kernels on `peer_device` use arrays of `target_device`, or no longer.
 
     Raises `DeviceError` for devices that cannot reach each other.
@@ -60,7 +64,7 @@ def set_peer_access_enabled(target_device: Any, peer_device: Any, enable: bool) 
         config.touch()  # launches look at their arguments again
 
 
-def _unless_done(peer: CudaDevice, name: str, *args: Any) -> None:
+def _unless_done(peer: CudaDevice, name: str, *args: object) -> None:
     """Call the driver about access; what another framework in the process did already is done."""
     peer.enter()
     statuses = driver.api().CUresult
@@ -87,19 +91,19 @@ set_mempool_access_enabled = set_peer_access_enabled
 # ----- pools ------------------------------------------------------------------------------------
 
 
-def is_mempool_supported(device: Any = None) -> bool:
+def is_mempool_supported(device: DeviceLike = None) -> bool:
     """Whether a device has a memory pool, from which allocation costs little."""
     device = get_device(device)
     return isinstance(device, CudaDevice) and device.is_mempool_supported
 
 
-def is_mempool_enabled(device: Any = None) -> bool:
+def is_mempool_enabled(device: DeviceLike = None) -> bool:
     """Whether new arrays of a device lie in its memory pool."""
     device = get_device(device)
     return isinstance(device, CudaDevice) and device.is_mempool_enabled
 
 
-def set_mempool_enabled(device: Any, enable: bool) -> None:
+def set_mempool_enabled(device: DeviceLike, enable: bool) -> None:
     """Let new arrays of a device lie in its memory pool, or not. Raises `DeviceError` where there is none."""
     device = _gpu(device)
     if enable:
@@ -107,35 +111,35 @@ def set_mempool_enabled(device: Any, enable: bool) -> None:
     device.is_mempool_enabled = bool(enable)
 
 
-def get_mempool_release_threshold(device: Any = None) -> int:
+def get_mempool_release_threshold(device: DeviceLike = None) -> int:
     """How much freed memory the pool of a device keeps at most when the host waits for it [bytes]."""
     return _asked(device, "CU_MEMPOOL_ATTR_RELEASE_THRESHOLD")
 
 
 @checked
-def set_mempool_release_threshold(device: Any, threshold: float) -> None:
+def set_mempool_release_threshold(device: DeviceLike, threshold: float) -> None:
     """Let the pool of a device keep this much freed memory: a share of all its memory up to 1, or bytes."""
     if threshold < 0:
         raise DeviceError(f"threshold {threshold}\nexpected: a share of the memory from 0 to 1, or a number of bytes")
     _require_pool(_gpu(device)).set_mempool_release_threshold(threshold)
 
 
-def get_mempool_used_mem_current(device: Any = None) -> int:
+def get_mempool_used_mem_current(device: DeviceLike = None) -> int:
     """How much memory of the pool of a device is in use, by whatever part of this process [bytes]."""
     return _asked(device, "CU_MEMPOOL_ATTR_USED_MEM_CURRENT")
 
 
-def get_mempool_used_mem_high(device: Any = None) -> int:
+def get_mempool_used_mem_high(device: DeviceLike = None) -> int:
     """The most memory of the pool of a device that was in use so far [bytes]."""
     return _asked(device, "CU_MEMPOOL_ATTR_USED_MEM_HIGH")
 
 
-def _asked(device: Any, attribute: str) -> int:
+def _asked(device: DeviceLike, attribute: str) -> int:
     device = _require_pool(_gpu(device))
     return int(driver.call("cuMemPoolGetAttribute", device.pool, getattr(driver.api().CUmemPool_attribute, attribute)))
 
 
-def _gpu(device: Any) -> CudaDevice:
+def _gpu(device: DeviceLike) -> CudaDevice:
     device = get_device(device)
     if not isinstance(device, CudaDevice):
         raise DeviceError(f"device {device} is no GPU\nexpected: a CUDA device")
@@ -164,7 +168,7 @@ class _Scoped:
         if self.before != self.enable:
             self.put(*self.places, self.enable)
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         if self.before != self.enable:
             self.put(*self.places, self.before)
 
@@ -172,14 +176,14 @@ class _Scoped:
 class ScopedMempool(_Scoped):
     """`with ScopedMempool(device, False):` makes arrays outside of the device's memory pool."""
 
-    def __init__(self, device: Any, enable: bool):
+    def __init__(self, device: DeviceLike, enable: bool):
         super().__init__(is_mempool_enabled, set_mempool_enabled, (device,), bool(enable))
 
 
 class ScopedPeerAccess(_Scoped):
     """`with ScopedPeerAccess(target, peer, True):` lets kernels on the device peer use arrays of the device target."""
 
-    def __init__(self, target_device: Any, peer_device: Any, enable: bool):
+    def __init__(self, target_device: DeviceLike, peer_device: DeviceLike, enable: bool):
         places = (target_device, peer_device)
         super().__init__(is_peer_access_enabled, set_peer_access_enabled, places, bool(enable))
 

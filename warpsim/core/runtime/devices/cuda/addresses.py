@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeGuard
+
+import numpy as np
 
 from .....errors import DeviceError
 from ..device import get_cuda_devices
@@ -11,12 +13,13 @@ from . import driver
 from .driver import call
 
 if TYPE_CHECKING:
+    from ..device import Device
     from .device import CudaDevice
 
 _HOST = 1  # CU_MEMORYTYPE_HOST: pinned
 
 
-def is_gpu(device: Any) -> bool:
+def is_gpu(device: Device | None) -> TypeGuard[CudaDevice]:
     return device is not None and device.is_cuda
 
 
@@ -29,7 +32,7 @@ def device_numbered(ordinal: int) -> CudaDevice:
     return devices[ordinal]  # type: ignore[return-value]
 
 
-def place_of(address: int, span: int, device: Any = None) -> Any:
+def place_of(address: int, span: int, device: Device | None = None) -> CudaDevice:
     """The device that memory at an address belongs to: `device` for pinned memory of the host.
 
     Raises `DeviceError` when the driver does not know the first or the last byte, or puts them on two devices.
@@ -41,7 +44,7 @@ def place_of(address: int, span: int, device: Any = None) -> Any:
     return first
 
 
-def _known(address: int, device: Any) -> Any:
+def _known(address: int, device: Device | None) -> CudaDevice | None:
     asked = device if is_gpu(device) else device_numbered(0)
     asked.enter()
     names = driver.api().CUpointer_attribute
@@ -53,9 +56,10 @@ def _known(address: int, device: Any) -> Any:
     return asked if kind == _HOST else device_numbered(ordinal)
 
 
-def kind_of(memory: Any) -> str:
+def kind_of(memory: np.ndarray) -> str:
     """What kind of memory an address leads to, by the names of `MemoryKind`."""
-    gpu = memory.device if isinstance(memory, DeviceMemory) else device_numbered(0)
+    home = memory.device if isinstance(memory, DeviceMemory) else None
+    gpu = home if is_gpu(home) else device_numbered(0)
     gpu.enter()
     names, address = driver.api().CUpointer_attribute, memory.ctypes.data
     status, kind = driver.api().cuPointerGetAttribute(names.CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address)

@@ -39,6 +39,8 @@ from .memory import CudaMemory, Pinned, viewed
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+    import numpy.typing as npt
+
 NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING: the legacy default stream does not wait for it
 
 
@@ -98,7 +100,7 @@ class CudaDevice(Device):
         self._waiting: list[Callable[[], None]] = []
         self._opening = threading.Lock()
 
-    def _attribute(self, which: Any) -> int:
+    def _attribute(self, which: object) -> int:
         return int(call("cuDeviceGetAttribute", which, self.handle))
 
     # ----- context and streams ----------------------------------------------------------------
@@ -124,7 +126,7 @@ class CudaDevice(Device):
                 self.set_mempool_release_threshold(1.0)
             self.context = context
 
-    def call(self, name: str, *args: Any) -> Any:
+    def call(self, name: str, *args: object) -> Any:
         """`driver.call` in the context of the device."""
         self.enter()
         return call(name, *args)
@@ -136,7 +138,7 @@ class CudaDevice(Device):
         return self.local.stream
 
     @contextlib.contextmanager
-    def using(self, stream: Any) -> Iterator[None]:
+    def using(self, stream: object) -> Iterator[None]:
         """Let work of this thread go to another stream of the driver for a while."""
         before = self.stream_handle
         self.set_stream_handle(stream)
@@ -145,7 +147,7 @@ class CudaDevice(Device):
         finally:
             self.set_stream_handle(before)
 
-    def set_stream_handle(self, stream: Any) -> None:
+    def set_stream_handle(self, stream: object) -> None:
         """Let work of this thread go to a stream from now on."""
         self.enter()
         self.local.stream = stream
@@ -258,12 +260,12 @@ class CudaDevice(Device):
 
     # ----- memory -----------------------------------------------------------------------------
 
-    def empty(self, shape: tuple[int, ...], dtype: Any) -> CudaMemory:
+    def empty(self, shape: tuple[int, ...], dtype: npt.DTypeLike) -> CudaMemory:
         """Fresh packed memory; its contents are undefined. Raises `DeviceMemoryError`."""
         layout = np.dtype(dtype)
         return viewed(self.allocate(span_of(shape, None, layout.itemsize)), shape, layout, None, self)
 
-    def zeros(self, shape: tuple[int, ...], dtype: Any, strides: tuple[int, ...] | None = None) -> CudaMemory:
+    def zeros(self, shape: tuple[int, ...], dtype: npt.DTypeLike, strides: tuple[int, ...] | None = None) -> CudaMemory:
         """Fresh memory, zero from the first byte of its elements to the last; packed without `strides`."""
         layout = np.dtype(dtype)
         span = span_of(shape, strides, layout.itemsize)
@@ -278,11 +280,12 @@ class CudaDevice(Device):
         memory.device = self
         return memory
 
-    def pinned(self, shape: tuple[int, ...], dtype: Any, zero: bool) -> np.ndarray:
+    def pinned(self, shape: tuple[int, ...], dtype: npt.DTypeLike, zero: bool) -> np.ndarray:
         """Page-locked memory of the host: copies to and from devices need no detour."""
         layout = np.dtype(dtype)
         held = Pinned(span_of(shape, None, layout.itemsize), self, zero)
-        return np.ndarray(shape, layout, np.asarray(held))  # type: ignore[arg-type]
+        memory: np.ndarray = np.ndarray(shape, layout, np.asarray(held))
+        return memory
 
     def check_address(self, address: int, span: int) -> None:
         """Raise `DeviceError` unless kernels here may use the bytes at an address in place."""
@@ -316,7 +319,7 @@ class CudaDevice(Device):
                 "help: let go of arrays that are not needed any more, or work in smaller parts"
             ) from None
 
-    def _taken(self, size: int, stream: Any, pooled: bool) -> int:
+    def _taken(self, size: int, stream: object, pooled: bool) -> int:
         if pooled:
             return int(call("cuMemAllocAsync", size, stream))
         return int(call("cuMemAlloc", size))
@@ -411,7 +414,7 @@ class _OfThread(threading.local):
     """While the thread makes a graph: the stream that its work went to before."""
 
 
-def wait_for(waiting: Any, awaited: Any) -> None:
+def wait_for(waiting: object, awaited: object) -> None:
     """Let later work of one stream wait for the present work of another."""
     event = call("cuEventCreate", driver.api().CUevent_flags.CU_EVENT_DISABLE_TIMING)
     call("cuEventRecord", event, awaited)

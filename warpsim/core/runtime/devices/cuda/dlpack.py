@@ -39,7 +39,7 @@ _BFLOAT16 = 4
 _DELETER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
-def _bound(name: str, result: Any, *arguments: Any) -> Any:
+def _bound(name: str, result: type[Any] | None, *arguments: type[Any]) -> Any:
     """A function of Python's C interface, with a signature of its own: the shared one is for everybody."""
     return ctypes.PYFUNCTYPE(result, *arguments)((name, ctypes.pythonapi))
 
@@ -148,7 +148,7 @@ class _Tensor:
                 _DELETER(self.deleter)(self.address)
 
 
-def taken(tensor_capsule: Any) -> Lent:
+def taken(tensor_capsule: object) -> Lent:
     """The tensor in a capsule, which nobody can take again.
 
     Raises `ArrayError` for a capsule that was taken before, for a DLPack from the future, and for elements or
@@ -181,7 +181,8 @@ def _read(tensor: int, read_only: bool, held: _Tensor) -> Lent:
 def _dtype(code: int, bits: int, lanes: int) -> np.dtype:
     """What NumPy calls elements of DLPack."""
     if (code, bits, lanes) == (_BFLOAT16, 16, 1):
-        return np.dtype(scalars.bfloat16)
+        bfloat16: np.dtype = np.dtype(scalars.bfloat16)
+        return bfloat16
     letter = next((k for k, value in _KINDS.items() if value == code), None)
     sizes = (8,) if letter == "b" else (16, 32, 64) if letter == "f" else (8, 16, 32, 64)
     if letter in (None, "c") or bits not in sizes or lanes != 1:

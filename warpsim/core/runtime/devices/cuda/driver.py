@@ -13,9 +13,13 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, SupportsInt
 
 from .....errors import DeviceError, DeviceMemoryError
+
+if TYPE_CHECKING:
+    from ..device import Device
+
 
 OLDEST = 13000  # what the packages of the extra `cuda` are made for, as cuDriverGetVersion counts
 _OUT_OF_MEMORY, _NO_DEVICE = 2, 100
@@ -106,7 +110,7 @@ def api() -> Any:
     return found().api
 
 
-def call(name: str, *args: Any) -> Any:
+def call(name: str, *args: object) -> Any:
     """Run a driver function: its result, a tuple of several, or None.
 
     Raises `DeviceMemoryError` when a device has no memory left, `DeviceError` for every other status.
@@ -119,7 +123,7 @@ def call(name: str, *args: Any) -> Any:
     return tuple(results) or None
 
 
-def ended(device: Any, action: Callable[[], None]) -> None:
+def ended(device: Device, action: Callable[[], None]) -> None:
     """Let a finalizer give something back to the driver, if there still is one. Never fails."""
     if sys is None or sys.is_finalizing():
         return  # the driver ends with the process
@@ -127,7 +131,7 @@ def ended(device: Any, action: Callable[[], None]) -> None:
         device.finish(action)
 
 
-def failure(name: str, status: Any) -> DeviceError:
+def failure(name: str, status: SupportsInt) -> DeviceError:
     """The exception for a status that is not success."""
     number, word = int(status), getattr(status, "name", str(status))
     if number == _OUT_OF_MEMORY:

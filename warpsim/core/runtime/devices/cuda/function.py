@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import threading
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .....errors import LaunchError
 from ....emit.cuda.code import KERNEL, CudaCode
@@ -113,6 +113,7 @@ class CudaFunction:
         if status:
             raise driver.failure("cuLaunchKernel", status)
 
-def _unload(module: Any) -> None:
+
+def _unload(module: object) -> None:
     call("cuCtxSynchronize")  # a launch may be on its way
     call("cuModuleUnload", module)

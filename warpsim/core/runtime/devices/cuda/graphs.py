@@ -35,7 +35,7 @@ def sections(device: CudaDevice, steps: Sequence[Step]) -> list[Step]:
 class _Section:
     """A CUDA graph that is ready to run. It keeps the steps, whose memory it uses."""
 
-    def __init__(self, device: CudaDevice, graph: Any, steps: list[Step]):
+    def __init__(self, device: CudaDevice, graph: object, steps: list[Step]):
         self.device, self.steps = device, steps
         try:
             self.handle = call("cuGraphInstantiate", graph, 0)

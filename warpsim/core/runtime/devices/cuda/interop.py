@@ -8,7 +8,7 @@ array until the work that uses it is done, or work on one stream.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,12 +16,17 @@ from .....errors import ArgumentTypeError, ArrayError, DeviceError
 from ..memory_range import span_of
 from . import dlpack, driver
 from .addresses import device_numbered, is_gpu, place_of
-from .device import Buffer, CudaDevice, wait_for
-from .dlpack import CUDA, Lent
+from .buffers import Buffer
+from .device import CudaDevice, wait_for
+from .dlpack import Lent
 from .memory import CudaMemory, viewed
 
+if TYPE_CHECKING:
+    from ..device import Device
+
+
 LEGACY = 1  # the stream that protocols name by a number; other numbers are addresses, or 2, each thread's own
-HOST = dlpack.CPU
+HOST, CUDA = dlpack.CPU, dlpack.CUDA
 KNOWN = (HOST, CUDA, dlpack.CUDA_HOST, dlpack.CUDA_MANAGED)
 """Kinds of devices, by DLPack's numbers, whose memory arrays can be over."""
 
@@ -41,7 +46,13 @@ def interface(memory: CudaMemory) -> dict[str, Any]:
     }
 
 
-def export(memory: CudaMemory, stream: Any, max_version: Any, dl_device: Any, copy: bool | None) -> Any:
+def export(
+    memory: CudaMemory,
+    stream: int | None,
+    max_version: tuple[int, int] | None,
+    dl_device: tuple[int, int] | None,
+    copy: bool | None,
+) -> Any:
     """The value of `__dlpack__`, whose arguments are those of the Python array API.
 
     stream: where the consumer will work; None is the legacy default stream, -1 asks for no order. dl_device: the
@@ -63,7 +74,7 @@ def export(memory: CudaMemory, stream: Any, max_version: Any, dl_device: Any, co
     return capsule
 
 
-def on_host(memory: np.ndarray, max_version: Any, copy: bool | None) -> Any:
+def on_host(memory: np.ndarray, max_version: tuple[int, int] | None, copy: bool | None) -> Any:
     """The same for memory of the host."""
     versioned = max_version is not None and max_version[0] >= 1
     return dlpack.capsule(memory.copy() if copy else memory, (HOST, 0), versioned, copied=bool(copy))
@@ -98,7 +109,7 @@ def _order(later: int, earlier: int, device: CudaDevice) -> None:
 # ----- taking -----------------------------------------------------------------------------------
 
 
-def memory_of(value: Any, device: Any = None) -> CudaMemory | None:
+def memory_of(value: object, device: Device | None = None) -> CudaMemory | None:
     """The memory of another framework's array on a CUDA device; None for what is on the host.
 
     device: who asks; pinned memory of the host is memory of every CUDA device. Work that the current stream of
@@ -113,13 +124,16 @@ def memory_of(value: Any, device: Any = None) -> CudaMemory | None:
     if described is not None and (described.get("stream") is not None or not hasattr(value, "__dlpack__")):
         return _by_interface(value, described, device)
     kind = device_kind(value)
-    if kind[0] not in (CUDA, dlpack.CUDA_MANAGED) and not (kind[0] == dlpack.CUDA_HOST and is_gpu(device)):
+    if kind[0] == dlpack.CUDA_HOST and is_gpu(device):
+        home = device
+    elif kind[0] in (CUDA, dlpack.CUDA_MANAGED):
+        home = device_numbered(kind[1])
+    else:
         return None
-    home = device if kind[0] == dlpack.CUDA_HOST else device_numbered(kind[1])
     return _as_memory(dlpack.taken(_capsule(value, kind[0], home)), home, value)
 
 
-def _interface_of(value: Any, device: Any = None) -> dict[str, Any] | None:
+def _interface_of(value: object, device: Device | None = None) -> dict[str, Any] | None:
     """What a value says of memory on a CUDA device. With an interface for the host as well, only such a device asks."""
     try:
         on_host = isinstance(value, np.ndarray) or (not is_gpu(device) and hasattr(value, "__array_interface__"))
@@ -128,7 +142,7 @@ def _interface_of(value: Any, device: Any = None) -> dict[str, Any] | None:
         raise ArrayError(f"{type(value).__name__} does not share its memory: {error}") from error
 
 
-def lent(capsule: Any) -> np.ndarray:
+def lent(capsule: object) -> np.ndarray:
     """The memory of a bare DLPack capsule. Its producer has said nothing of streams: it must be done.
 
     Raises `ArgumentTypeError` for what is no capsule.
@@ -143,12 +157,12 @@ def lent(capsule: Any) -> np.ndarray:
     return _on_host(tensor)
 
 
-def is_device_array(value: Any) -> bool:
+def is_device_array(value: object) -> bool:
     """Whether a value is another framework's array on a CUDA device."""
     return _interface_of(value) is not None or device_kind(value)[0] in (CUDA, dlpack.CUDA_MANAGED)
 
 
-def device_kind(value: Any) -> tuple[int, int]:
+def device_kind(value: object) -> tuple[int, int]:
     """What `__dlpack_device__` says, and (1, 0), the host, for what has none."""
     if isinstance(value, np.ndarray) or not hasattr(value, "__dlpack_device__"):
         return dlpack.CPU, 0
@@ -168,7 +182,7 @@ def _capsule(value: Any, kind: int, device: CudaDevice) -> Any:
         raise ArrayError(f"{type(value).__name__} does not share its memory: {error}") from error
 
 
-def _by_interface(value: Any, described: dict[str, Any], device: Any) -> CudaMemory:
+def _by_interface(value: object, described: dict[str, Any], device: Device | None) -> CudaMemory:
     try:
         shape = tuple(int(n) for n in described["shape"])
         is_record = described["typestr"][1] == "V" and described.get("descr")
@@ -195,7 +209,7 @@ def _by_interface(value: Any, described: dict[str, Any], device: Any) -> CudaMem
 class _Foreign:
     """Bytes that another framework lends, for NumPy's arithmetic of shapes and strides."""
 
-    def __init__(self, source: Lent, owner: Any):
+    def __init__(self, source: Lent, owner: object):
         self.source, self.owner = source, owner
         span = span_of(source.shape, source.strides, source.dtype.itemsize)
         self.__array_interface__ = {
@@ -203,14 +217,15 @@ class _Foreign:
         }  # fmt: skip
 
 
-def _as_memory(source: Lent, device: CudaDevice, owner: Any) -> CudaMemory:
+def _as_memory(source: Lent, device: CudaDevice, owner: object) -> CudaMemory:
     _check_layout(source.shape, source.strides)
     return viewed(_Foreign(source, owner), source.shape, source.dtype, source.strides, device)
 
 
 def _on_host(source: Lent) -> np.ndarray:
     _check_layout(source.shape, source.strides)
-    return np.ndarray(source.shape, source.dtype, np.asarray(_Foreign(source, None)), 0, source.strides)
+    memory: np.ndarray = np.ndarray(source.shape, source.dtype, np.asarray(_Foreign(source, None)), 0, source.strides)
+    return memory
 
 
 def _check_layout(shape: tuple[int, ...], strides: tuple[int, ...]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -39,13 +39,13 @@ class CudaMemory(DeviceMemory):
             call("cuMemcpyDtoH", contents.ctypes.data, source.address, contents.nbytes)
         return contents
 
-    def copy(self, order: Any = "C") -> CudaMemory:  # type: ignore[override]
+    def copy(self, order: Literal["K", "A", "C", "F"] | None = "C") -> CudaMemory:
         """The same contents in fresh memory of the device, packed."""
         self.device.needs_host()  # where the copy goes would be forgotten
         memory: CudaMemory = super().copy()  # type: ignore[assignment]
         return memory
 
-    def put(self, value: Any) -> None:  # type: ignore[override]
+    def put(self, value: object) -> None:  # type: ignore[override]
         """Copy a value, of any shape that NumPy would broadcast, into this memory, in order of the current stream."""
         if not self.size:
             return
@@ -118,10 +118,11 @@ class CudaMemory(DeviceMemory):
         one._upload(source)
         strided.copy(self, _broadcast(one, self.shape))
 
-    def add(self, value: Any) -> bool:
+    def add(self, value: object) -> bool:
         """Sums of floats of one shape on one device."""
-        here = isinstance(value, CudaMemory) and value.device is self.device
-        alike = here and value.shape == self.shape and value.dtype == self.dtype and self.dtype.char in strided.SUMMED
+        if not isinstance(value, CudaMemory) or value.device is not self.device:
+            return False
+        alike = value.shape == self.shape and value.dtype == self.dtype and self.dtype.char in strided.SUMMED
         if not alike or not self.size or np.may_share_memory(self, value):
             return False
         strided.add(self, value)
@@ -135,7 +136,7 @@ def viewed(
     held: Buffer | Any, shape: tuple[int, ...], dtype: np.dtype, strides: tuple[int, ...] | None, device: CudaDevice
 ) -> CudaMemory:
     """The memory of an object with `__array_interface__`, kept alive by the view."""
-    memory = np.ndarray(shape, dtype, np.asarray(held), 0, strides).view(CudaMemory)
+    memory: CudaMemory = np.ndarray(shape, dtype, np.asarray(held), 0, strides).view(CudaMemory)
     memory.device = device
     return memory
 
@@ -146,11 +147,14 @@ def _broadcast(memory: CudaMemory, shape: tuple[int, ...]) -> CudaMemory:
         return memory
     if np.broadcast_shapes(memory.shape, shape) != shape:
         if memory.size == math.prod(shape):
-            return memory.reshape(shape)
+            reshaped: CudaMemory = memory.reshape(shape)
+            return reshaped
         raise ValueError(f"shape {memory.shape} does not fit shape {shape}")
     missing = len(shape) - memory.ndim
     steps = [0 if n == 1 else s for n, s in zip(memory.shape, memory.strides, strict=True)]
-    return np.lib.stride_tricks.as_strided(memory, shape, [0] * missing + steps, subok=True)
+    view = np.lib.stride_tricks.as_strided(memory, shape, [0] * missing + steps, subok=True)
+    assert isinstance(view, CudaMemory)
+    return view
 
 
 def is_pinned(memory: np.ndarray) -> bool:

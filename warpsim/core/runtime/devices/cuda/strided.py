@@ -12,7 +12,7 @@ import math
 import struct
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .... import compile as compiler
 from ....emit.layout import header
@@ -24,23 +24,28 @@ from ....types.extents import MAX_EXTENT
 from ....types.scalars import float16, float32, float64, uint8, uint16, uint32, uint64
 from .function import CudaFunction
 
+if TYPE_CHECKING:
+    from .device import CudaDevice
+    from .memory import CudaMemory
+
+
 _WORDS = {8: uint64, 4: uint32, 2: uint16, 1: uint8}
 _RANK = 4
 SUMMED = {"e": float16, "f": float32, "d": float64}
 """Kernel types of the numbers that `add` takes, by NumPy's letter."""
 
 
-def move(target: Any, source: Any):
+def move(target: Any, source: Any) -> None:
     i, j, k, m = tid()
     target[i, j, k, m] = source[i, j, k, m]
 
 
-def accumulate(target: Any, source: Any):
+def accumulate(target: Any, source: Any) -> None:
     i, j, k, m = tid()
     target[i, j, k, m] = target[i, j, k, m] + source[i, j, k, m]
 
 
-def copy(target: Any, source: Any) -> None:
+def copy(target: CudaMemory, source: CudaMemory) -> None:
     """target[...] = source on the current stream, for views of one shape and dtype that share no element."""
     lines = _lines(target, source)
     size = target.itemsize
@@ -50,7 +55,7 @@ def copy(target: Any, source: Any) -> None:
     _walk(move, _WORDS[word], lines, target, source)
 
 
-def add(target: Any, source: Any) -> None:
+def add(target: CudaMemory, source: CudaMemory) -> None:
     """target += source on the current stream, for views of one shape and dtype of `SUMMED` numbers."""
     _walk(accumulate, SUMMED[target.dtype.char], _lines(target, source), target, source)
 
@@ -70,11 +75,13 @@ def _steps(lines: list[tuple[int, int, int]]) -> list[int]:
     return [step for _, t, s in lines for step in (t, s)]
 
 
-def _lines(target: Any, source: Any) -> list[tuple[int, int, int]]:
+def _lines(target: CudaMemory, source: CudaMemory) -> list[tuple[int, int, int]]:
     return joined([(n, t, s) for n, t, s in zip(target.shape, target.strides, source.strides, strict=True) if n != 1])
 
 
-def _walk(body: Callable[..., None], word: Any, lines: list[tuple[int, int, int]], target: Any, source: Any) -> None:
+def _walk(
+    body: Callable[..., None], word: type, lines: list[tuple[int, int, int]], target: CudaMemory, source: CudaMemory
+) -> None:
     """Run the body of a kernel for all extents."""
     outer, inner = lines[:-_RANK], lines[-_RANK:]
     loaded = _loaded(body, word, target.device)
@@ -84,7 +91,7 @@ def _walk(body: Callable[..., None], word: Any, lines: list[tuple[int, int, int]
 
 
 @cache
-def _loaded(body: Callable[..., None], word: Any, device: Any) -> CudaFunction:
+def _loaded(body: Callable[..., None], word: type, device: CudaDevice) -> CudaFunction:
     """A kernel on a device, for elements of a type."""
     t = array_type(word, _RANK)
     program = compiler.finish(compiler.lower(Source(body), {"target": t, "source": t}, [t, t]), max_unroll=0)
