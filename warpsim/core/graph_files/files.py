@@ -16,6 +16,7 @@ from ...atomic_file import AtomicFile
 from ...errors import ArgumentTypeError, GraphFileError, MissingGraphFileError, instance
 from ..runtime.arrays.array import array
 from ..runtime.commands.graph import Graph
+from ..runtime.devices.device import DeviceLike
 from .load import load_graph
 from .save import Saved
 
@@ -54,7 +55,7 @@ def capture_save(
         raise GraphFileError(f"the graph cannot be written to {file}: {error}") from error
 
 
-def capture_load(path: str | os.PathLike[str], device: Any = None) -> Graph:
+def capture_load(path: str | os.PathLike[str], device: DeviceLike = None) -> Graph:
     """The graph that `capture_save` wrote into a file: a copy of its own, with its own memory.
 
     device: of the kind that it was captured on, by default the current one. Launch it with `capture_launch`. The file
@@ -67,7 +68,7 @@ def capture_load(path: str | os.PathLike[str], device: Any = None) -> Graph:
     return load_graph(_read(file, "graph"), lambda name: _read(folder / name, "machine code", cure), device, str(file))
 
 
-def capture_load_from_bytes(data: Any, modules: Mapping[str, Any] | None = None, device: Any = None) -> Graph:
+def capture_load_from_bytes(data: Any, modules: Mapping[str, Any] | None = None, device: DeviceLike = None) -> Graph:
     """The same from memory. data: the bytes of the file; modules: those of the files in the folder, by name.
 
     Raises as `capture_load` does, `TypeError` for what holds no bytes, `ValueError` for a buffer that is not

@@ -15,7 +15,7 @@ from ...errors import CompilerError, DeviceError, GraphFileError, counted
 from ..emit.layout import HEADER_WORDS, WORD
 from ..runtime.commands.graph import Graph
 from ..runtime.commands.parameters import Contents, Parameter
-from ..runtime.devices.device import Device, get_device
+from ..runtime.devices.device import Device, DeviceLike, get_device
 from ..runtime.launches.handles import Record
 from ..runtime.launches.launcher import LaunchCall
 from ..runtime.launches.stored import StoredLauncher
@@ -37,7 +37,7 @@ Module = Callable[[str], bytes | memoryview]
 """The contents of a file of machine code, by its name."""
 
 
-def load_graph(data: bytes | memoryview, module: Module, device: Any, where: str) -> Graph:
+def load_graph(data: bytes | memoryview, module: Module, device: DeviceLike, where: str) -> Graph:
     """The graph in the bytes of a file. Raises `GraphFileError`, `DeviceError` for a device of another kind."""
     value, contents = unpack(data, where)
     try:

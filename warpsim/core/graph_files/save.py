@@ -195,7 +195,7 @@ class Saved:
             for inner in pointers(pointer.element, content, 0):
                 self._patches.append([Place(address + inner.at, WORD, False), self._reached(inner)])
 
-    def view(self, memory: Any) -> Json:
+    def view(self, memory: np.ndarray | TypedMemory) -> Json:
         """Memory as NumPy sees it, or elements of it that index tables pick."""
         if isinstance(memory, indexedarray):
             tables = [None if t is None else self.view(t._data) for t in memory.indices]

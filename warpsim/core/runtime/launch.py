@@ -10,6 +10,7 @@ import contextlib
 import difflib
 import inspect
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from ...config import config
@@ -20,7 +21,7 @@ from .arrays.call_site import CallSite
 from .commands.adjoint_by_hand import launch_adjoint
 from .commands.command import Launch
 from .devices.capture import current_graph
-from .devices.device import Device, get_device
+from .devices.device import Device, DeviceLike, get_device
 from .devices.stream import ScopedStream, Stream
 from .launches.dimensions import extent, normalized, threads_of_block
 from .launches.for_device import prepare
@@ -31,9 +32,9 @@ from .tape.recording import run_generally, run_plain, run_recorded
 
 def launch(
     kernel: Kernel, dim: int | Sequence[int], inputs: Sequence[Any] = (), outputs: Sequence[Any] = (),
-    adj_inputs: Sequence[Any] = (), adj_outputs: Sequence[Any] = (), device: Any = None, stream: Any = None,
-    adjoint: bool = False, record_tape: bool = True, record_cmd: bool = False, max_blocks: int = 0,
-    block_dim: int | None = None, deterministic: bool | None = None, **misspelt: Any,
+    adj_inputs: Sequence[Any] = (), adj_outputs: Sequence[Any] = (), device: DeviceLike = None,
+    stream: Stream | None = None, adjoint: bool = False, record_tape: bool = True, record_cmd: bool = False,
+    max_blocks: int = 0, block_dim: int | None = None, deterministic: bool | None = None, **misspelt: object,
 ) -> Any:  # fmt: skip
     """Run `kernel` on `dim` threads: an integer, or a tuple of up to four extents.
 
@@ -92,8 +93,8 @@ def launch(
 
 
 def launch_tiled(
-    kernel: Kernel, dim: int | Sequence[int], *lists: Sequence[Any], block_dim: int | None, device: Any = None,
-    stream: Any = None, **options: Any,
+    kernel: Kernel, dim: int | Sequence[int], *lists: Sequence[Any], block_dim: int | None, device: DeviceLike = None,
+    stream: Stream | None = None, **options: Any,
 ) -> Any:  # fmt: skip
     """Run `kernel` with a block of threads for each of up to three extents: `launch` with one more, the block's lanes.
 
@@ -120,8 +121,9 @@ def launch_tiled(
 
 
 def command_of(
-    kernel: Kernel, dim: Any, args: Sequence[Any], device: Device, settings: tuple[Any, ...], blocks: tuple[Any, ...]
-) -> Launch:
+    kernel: Kernel, dim: int | tuple[int, ...], args: Sequence[Any], device: Device, settings: tuple[Any, ...],
+    blocks: tuple[Any, ...],
+) -> Launch:  # fmt: skip
     """The launch as a command, whose arrays may be None for now."""
 
     def prepared(present: Sequence[Any]) -> LaunchCall:
@@ -130,13 +132,15 @@ def command_of(
     return Launch.recorded(kernel, args, device, prepared)
 
 
-def tell(kernel: Kernel, dim: Any, inputs: Sequence[Any], outputs: Sequence[Any], device: Device) -> None:
+def tell(
+    kernel: Kernel, dim: int | tuple[int, ...], inputs: Sequence[Any], outputs: Sequence[Any], device: Device
+) -> None:
     """Print a launch that is about to run."""
     what = f"inputs: {list(inputs)} outputs: {list(outputs)} device: {device}"
     print(f"kernel: {kernel.key} dim: {dim} {what}", flush=True)
 
 
-def on_stream(stream: Any, device: Device) -> Any:
+def on_stream(stream: Stream | None, device: Device) -> AbstractContextManager[object]:
     """A block whose work goes to a stream; None is the current one. Raises `DeviceError` for another device's."""
     if stream is None:
         return contextlib.nullcontext()
@@ -147,7 +151,7 @@ def on_stream(stream: Any, device: Device) -> Any:
     return ScopedStream(stream, sync_enter=False)
 
 
-def refuse_call(misspelt: dict[str, Any], inputs: Any, outputs: Any) -> None:
+def refuse_call(misspelt: dict[str, Any], inputs: object, outputs: object) -> None:
     """Raise for keywords that `launch` does not have, and for inputs or outputs that are no list."""
     known = [name for name in inspect.signature(launch).parameters if name != "misspelt"]
     for name in misspelt:

@@ -23,6 +23,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from types import CellType
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,7 @@ from ..types.signatures import WEAK_FLOAT, WEAK_INT, weak_fits
 from .arrays.array import array
 from .arrays.creation import empty
 from .arrays.host_memory import TypedMemory
-from .devices.device import Device, get_device
+from .devices.device import Device, DeviceLike, get_device
 from .launch import launch
 from .launches.kernel import Kernel
 from .launches.modules import get_module
@@ -58,8 +59,8 @@ _INDICES = ("i", "j", "k", "l")
 
 @user_frames
 def map(
-    func: Callable[..., Any], *inputs: Any, out: Any = None, return_kernel: bool = False, block_dim: int | None = None,
-    device: Any = None,
+    func: Callable[..., Any], *inputs: object, out: object = None, return_kernel: bool = False,
+    block_dim: int | None = None, device: DeviceLike = None,
 ) -> Any:  # fmt: skip
     """Call `func` for the elements of the inputs and return an array of the results.
 
@@ -97,7 +98,7 @@ def map(
 # ----- operands ---------------------------------------------------------------------------------
 
 
-def _operand(value: Any, position: int, device: Device) -> Any:
+def _operand(value: object, position: int, device: Device) -> Any:
     """An input as an array of ours, on `device` if it was another's, or as a value that every call gets."""
     known = (TypedMemory, compounds.Compound, structs.Struct, bool, int, float, np.generic)
     if isinstance(value, known):
@@ -131,7 +132,7 @@ def _element_types(operands: list[Any]) -> Iterator[tuple[Any, ...]]:
     return itertools.product(*choices)
 
 
-def _fixed_type(value: Any) -> Any:
+def _fixed_type(value: object) -> Any:
     if isinstance(value, TypedMemory):
         return value.dtype
     if isinstance(value, bool):
@@ -139,7 +140,7 @@ def _fixed_type(value: Any) -> Any:
     return None if type(value) in (int, float) else scalars.canonical(type(value))
 
 
-def _number_types(value: Any, around: list[Any]) -> list[Any]:
+def _number_types(value: int | float, around: list[Any]) -> list[Any]:
     weak = WEAK_INT if type(value) is int else WEAK_FLOAT
     types = [t for t in (*around, weak.default) if weak_fits(weak, t)]
     if type(value) is int:
@@ -186,7 +187,7 @@ def _is_current(callee: Func) -> bool:
     return all(overload.source.captured.is_current() for overload in callee.overloads)
 
 
-def _access(value: Any, shape: tuple[int, ...]) -> str:
+def _access(value: object, shape: tuple[int, ...]) -> str:
     """How a kernel over `shape` indexes an input: `[i, j]`, `[0, j]`, or not at all."""
     if not isinstance(value, TypedMemory):
         return ""
@@ -242,7 +243,7 @@ def _written(callee: Any, forms: tuple[str, ...], params: list[Any], ndim: int, 
     return kernel
 
 
-def _defined(text: str, name: str, called: str, callee: Any) -> Any:
+def _defined(text: str, name: str, called: str, callee: object) -> Any:
     """A function made of text; `inspect` finds its source through `linecache`."""
     file = f"<warpsim.map {called} {next(_numbers)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
@@ -251,13 +252,13 @@ def _defined(text: str, name: str, called: str, callee: Any) -> Any:
     return scope[name]
 
 
-def _title(callee: Any) -> str:
+def _title(callee: object) -> str:
     """What messages call the function."""
     name = getattr(callee, "__name__", None) or getattr(callee, "name", "")
     return "lambda" if name == "<lambda>" else name if name.isidentifier() else "function"
 
 
-def _name_of(callee: Any) -> str:
+def _name_of(callee: object) -> str:
     """A name for the function that can stand in the kernel's text."""
     name = _title(callee)
     taken = name in ("tid", "apply", *_INDICES) or (name.startswith(("a", "out")) and name[-1:].isdigit())
@@ -280,7 +281,7 @@ class _Same:
         return id(self.value)
 
 
-def _is_plain(func: Any) -> bool:
+def _is_plain(func: object) -> bool:
     return inspect.isfunction(func) and not getattr(func, "kernel_form", "")
 
 
@@ -300,14 +301,14 @@ def _identity(func: Any, around: tuple[Any, ...] = ()) -> Any:
     return func.__code__, _Same(func.__globals__), cells, tuple(_value_key(v) for v in defaults)
 
 
-def _captured(cell: Any, around: tuple[Any, ...]) -> Any:
+def _captured(cell: CellType, around: tuple[Any, ...]) -> Any:
     try:
         return _value_key(cell.cell_contents, around)
     except ValueError:  # a name that is not assigned yet
         return None
 
 
-def _value_key(value: Any, around: tuple[Any, ...] = ()) -> Any:
+def _value_key(value: object, around: tuple[Any, ...] = ()) -> Any:
     if isinstance(value, bool | int | float | str | np.generic):
         return type(value), repr(value)
     if isinstance(value, Func) or _is_plain(value):

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...types.scalars import holds_floats
 from ..arrays.array import array
+from ..arrays.indexed import indexedarray
 from ..devices.device import Device
 from ..steps.operation import ArrayOperation, Contents
 from ..tape.host_gradients import add_gradient, spent
@@ -20,7 +21,7 @@ class Cast(ArrayOperation):
     name = "array_cast"
     settings = ("count", "same", "whole")
 
-    def __init__(self, source: Any, target: array, count: int, same: bool, device: Device | None):
+    def __init__(self, source: array | indexedarray, target: array, count: int, same: bool, device: Device | None):
         super().__init__([target], [source], device)
         self.count, self.same = count, same
         self.whole = same and source.ndim > 1

@@ -17,6 +17,7 @@ from ....errors import ArrayError, shown
 from ...frontend.functions.functions import func
 from ...types.scalars import int32
 from ..arrays.array import array
+from ..devices.device import DeviceLike
 from ..launch import launch
 from ..launches.kernel import kernel
 
@@ -212,7 +213,7 @@ class _Balance:
 
 
 def graph_coloring_get_groups(
-    node_colors: array, color_count: int, return_wp_array: bool = True, device: Any = "cpu"
+    node_colors: array, color_count: int, return_wp_array: bool = True, device: DeviceLike = "cpu"
 ) -> tuple[Any, ...]:
     """The nodes of each color, in order: int32 arrays on a device, or NumPy arrays.
 

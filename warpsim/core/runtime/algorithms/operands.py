@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -18,17 +18,17 @@ from ..arrays.host_memory import TypedMemory
 from ..devices.device import Device
 
 
-def flat(a: Any) -> np.ndarray:
+def flat(a: TypedMemory) -> np.ndarray:
     """All elements in order: extents of elements are trailing axes."""
     return np.asarray(a._contents().reshape((a.size, *inner(a))))
 
 
-def inner(a: Any) -> tuple[int, ...]:
+def inner(a: TypedMemory) -> tuple[int, ...]:
     return a.dtype.shape if compounds.is_compound(a.dtype) else ()
 
 
 def check(
-    a: Any, name: str, dtype: Any = None, *, number: bool = False, ndim: int | None = None
+    a: object, name: str, dtype: object = None, *, number: bool = False, ndim: int | None = None
 ) -> None:
     """Raise unless `a` is an array of the dtype (or of numbers) and the rank."""
     if not isinstance(a, TypedMemory):
@@ -41,7 +41,7 @@ def check(
         raise ArgumentTypeError(f"{name} has rank {a.ndim}\nexpected: {ndim}")
 
 
-def remote_device(**named: Any) -> Device | None:
+def remote_device(**named: TypedMemory) -> Device | None:
     """The device that all arrays are on, or None where NumPy sees them; raises where they are on several devices."""
     (first, one), *others = named.items()
     for name, a in others:
@@ -52,7 +52,7 @@ def remote_device(**named: Any) -> Device | None:
     return None if one.device.shares_host_memory else one.device
 
 
-def check_output(a: Any, name: str, dtype: Any = None) -> None:
+def check_output(a: Any, name: str, dtype: object = None) -> None:
     check(a, name, dtype)
     if not isinstance(a, array):
         raise ArgumentTypeError(f"{name} is an indexedarray\nexpected: an array, whose memory is written")
@@ -72,7 +72,7 @@ def checked_count(count: Any, limit: int | None, name: str) -> int:
     return number
 
 
-def checked_axis(axis: Any, a: Any) -> int:
+def checked_axis(axis: SupportsIndex, a: TypedMemory) -> int:
     if not hasattr(type(axis), "__index__"):
         raise ArgumentTypeError(f"axis is {shown(axis)}\nexpected: an integer")
     place = operator.index(axis)

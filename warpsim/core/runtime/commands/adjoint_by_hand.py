@@ -42,8 +42,8 @@ from .command import Launch
 
 
 def launch_adjoint(
-    kernel: Kernel, dim: Any, inputs: Sequence[Any], outputs: Sequence[Any], adj_inputs: Sequence[Any],
-    adj_outputs: Sequence[Any], device: Device, deterministic: bool | None, record_cmd: bool,
+    kernel: Kernel, dim: int | tuple[int, ...], inputs: Sequence[Any], outputs: Sequence[Any],
+    adj_inputs: Sequence[Any], adj_outputs: Sequence[Any], device: Device, deterministic: bool | None, record_cmd: bool,
     blocks: tuple[int | None, int] = (None, 0),
 ) -> Any:  # fmt: skip
     """Run the adjoint of a kernel with gradients given by hand, or return it as a `Launch`.

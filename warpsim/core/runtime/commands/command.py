@@ -16,8 +16,8 @@ from ...types.signatures import is_generic
 from ...types.structs import Struct, StructType, set_field
 from ..arrays.creation import zeros
 from ..arrays.indexed import indexedarray
-from ..devices.device import Device, get_device
-from ..devices.stream import ScopedStream
+from ..devices.device import Device, DeviceLike, get_device
+from ..devices.stream import ScopedStream, Stream
 from ..devices.unique import Unique
 from ..launches.dimensions import normalized
 from ..launches.for_device import prepare
@@ -81,7 +81,7 @@ class Launch(Unique):
     """Arrays that were None when it was recorded, although every thread uses them."""
 
     def __init__(
-        self, kernel: Kernel, device: Any = None, *, max_blocks: int = 0, block_dim: int | None = None,
+        self, kernel: Kernel, device: DeviceLike = None, *, max_blocks: int = 0, block_dim: int | None = None,
         adjoint: bool = False,
     ):  # fmt: skip
         if not isinstance(kernel, Kernel):
@@ -158,7 +158,7 @@ class Launch(Unique):
             args[live.position] = live.struct
         return args
 
-    def _bind(self, dim: Any, args: list[Any]) -> None:
+    def _bind(self, dim: int | tuple[int, ...], args: list[Any]) -> None:
         """Take other dimensions and arguments, or raise and keep the present ones."""
         self.ready = ready(self.ready.call.rebound(dim, args))
         self._watch(args)
@@ -186,11 +186,11 @@ class Launch(Unique):
         """The device whose current stream is given the launch, if that is all there is to do."""
         return self.ready.device
 
-    def set_dim(self, dim: Any) -> None:
+    def set_dim(self, dim: int | Sequence[int]) -> None:
         """Change the launch dimensions."""
         self._bind(normalized(dim), self.args)
 
-    def set_param_at_index(self, index: int, value: Any, adjoint: bool = False) -> None:
+    def set_param_at_index(self, index: int, value: object, adjoint: bool = False) -> None:
         """Change one argument by position; adjoint: its gradient, of an adjoint launch."""
         if not isinstance(index, int | np.integer) or not 0 <= index < len(self.args):
             raise LaunchError(f"parameter {index} of kernel {self.kernel.key!r}\nexpected: 0 to {len(self.args) - 1}")
@@ -207,22 +207,22 @@ class Launch(Unique):
         self._bind(self.dim, args)
         self.unset -= {index}
 
-    def set_param_by_name(self, name: str, value: Any, adjoint: bool = False) -> None:
+    def set_param_by_name(self, name: str, value: object, adjoint: bool = False) -> None:
         """Change one argument by name; adjoint: its gradient, of an adjoint launch."""
         names = list(self.kernel.patterns)
         if name not in names:
             raise LaunchError(f"kernel {self.kernel.key!r} has no parameter {name!r}\nexpected: {', '.join(names)}")
         self.set_param_at_index(names.index(name), value, adjoint)
 
-    def set_param_at_index_from_ctype(self, index: int, value: Any) -> None:
+    def set_param_at_index_from_ctype(self, index: int, value: object) -> None:
         """Change a number by position, given as a ctypes value."""
         self.set_param_at_index(index, getattr(value, "value", value))
 
-    def set_param_by_name_from_ctype(self, name: str, value: Any) -> None:
+    def set_param_by_name_from_ctype(self, name: str, value: object) -> None:
         """Change a number by name, given as a ctypes value."""
         self.set_param_by_name(name, getattr(value, "value", value))
 
-    def set_params(self, values: Any) -> None:
+    def set_params(self, values: Sequence[object]) -> None:
         """Change all arguments."""
         if len(instance(values, (list, tuple), "values")) != len(self.args):
             raise LaunchError(
@@ -232,7 +232,7 @@ class Launch(Unique):
         self._bind(self.dim, list(values))
         self.unset = frozenset()
 
-    def launch(self, stream: Any = None) -> None:
+    def launch(self, stream: Stream | None = None) -> None:
         """Run with the present arguments; while a graph is captured, record the launch as it is now.
 
         Raises `LaunchError` when an array that was None at first is still to be set, `GradientError` when one has no

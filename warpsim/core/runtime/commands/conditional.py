@@ -13,6 +13,7 @@ from ....errors import ArgumentTypeError, LaunchError
 from ..arrays import saved_contents
 from ..arrays.array import array
 from ..devices.capture import current_graph, set_current_graph
+from ..devices.stream import Stream
 from ..steps.choice import Branch, Repeat, holds
 from .graph import Graph, capture_begin, capture_end
 
@@ -23,8 +24,8 @@ def is_conditional_graph_supported() -> bool:
 
 
 def capture_if(
-    condition: Any, on_true: Callable[..., Any] | Graph | None = None,
-    on_false: Callable[..., Any] | Graph | None = None, stream: Any = None, **kwargs: Any,
+    condition: array, on_true: Callable[..., Any] | Graph | None = None,
+    on_false: Callable[..., Any] | Graph | None = None, stream: Stream | None = None, **kwargs: Any,
 ) -> None:  # fmt: skip
     """Run `on_true` where the first number of an integer array is not zero, else `on_false`.
 
@@ -40,7 +41,7 @@ def capture_if(
 
 
 def capture_while(
-    condition: Any, while_body: Callable[..., Any] | Graph, stream: Any = None, **kwargs: Any
+    condition: array, while_body: Callable[..., Any] | Graph, stream: Stream | None = None, **kwargs: Any
 ) -> None:
     """Run `while_body` as long as the first number of an integer array is not zero; otherwise as `capture_if`."""
     checked(condition)
@@ -51,7 +52,7 @@ def capture_while(
     Repeat(condition._data, captured(while_body, kwargs)).submit()
 
 
-def checked(condition: Any) -> None:
+def checked(condition: array) -> None:
     """Raise unless a condition is an array of integers that has a first element."""
     if not isinstance(condition, array) or condition._data.dtype.kind not in "iub" or not condition.size:
         raise ArgumentTypeError(f"condition is {condition!r}\nexpected: an array of one integer")

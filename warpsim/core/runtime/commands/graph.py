@@ -14,9 +14,10 @@ from typing import Any
 
 from ....errors import LaunchError, TapeError, instance
 from ..arrays import saved_contents
+from ..arrays.array import array
 from ..devices.capture import current_graph, set_current_graph
-from ..devices.device import get_device
-from ..devices.stream import ScopedStream
+from ..devices.device import Device, DeviceLike, get_device
+from ..devices.stream import ScopedStream, Stream
 from ..devices.unique import Unique
 from ..launches.frames import Stay
 from ..steps.batches import parts, runs
@@ -36,7 +37,7 @@ class Graph(Unique):
     use several graphs, not one at the same time.
     """
 
-    def __init__(self, device: Any, steps: Sequence[Step] = (), contents: Contents | None = None):
+    def __init__(self, device: Device, steps: Sequence[Step] = (), contents: Contents | None = None):
         self.device, self.contents = device, contents
         self.steps = list(steps)
         self.unseen: set[int] = set()  # numbers of steps that tapes are not to record
@@ -54,7 +55,7 @@ class Graph(Unique):
         self.steps.append(step)
         self.batches = None
 
-    def keep(self, things: Any) -> None:
+    def keep(self, things: object) -> None:
         """Keep alive what steps use without holding it."""
         self.kept.append(things)
 
@@ -127,7 +128,7 @@ class Graph(Unique):
         named = {} if self.contents is None else self.contents.named
         return {name: {"size": parameter.memory.nbytes} for name, parameter in named.items()}
 
-    def set_param(self, name: str, arr: Any) -> None:
+    def set_param(self, name: str, arr: array) -> None:
         """Copy an array into a named array of a graph out of a file.
 
         arr: an array on the device of the graph, of the same dtype and number of elements, or of as many numbers of
@@ -137,7 +138,7 @@ class Graph(Unique):
         """
         self._contents("set_param").parameter(name, arr).copied_from(arr)
 
-    def get_param(self, name: str, arr: Any) -> None:
+    def get_param(self, name: str, arr: array) -> None:
         """Copy a named array into an array, as `set_param` does the other way; raises the same."""
         self._contents("get_param").parameter(name, arr).copied_to(arr)
 
@@ -173,7 +174,7 @@ class Graph(Unique):
         return GraphReport(tuple(parts(self.pieces())))
 
 
-def capture_begin(device: Any = None) -> None:
+def capture_begin(device: DeviceLike = None) -> None:
     """Start recording launches and array operations of this thread instead of running them.
 
     Raises `LaunchError` when a capture is running already.
@@ -205,7 +206,7 @@ def capture_end() -> Graph:
     return graph
 
 
-def capture_launch(graph: Graph, stream: Any = None) -> None:
+def capture_launch(graph: Graph, stream: Stream | None = None) -> None:
     """Run a captured graph; while another is captured, add its steps to that one. Tapes record what runs."""
     if not isinstance(graph, Graph):
         raise LaunchError(f"{graph!r} is not a graph\nexpected: what capture_end() returned, or capture.graph")
@@ -216,7 +217,7 @@ def capture_launch(graph: Graph, stream: Any = None) -> None:
 class ScopedCapture:
     """`with ScopedCapture() as capture:` records the block; run it with `capture_launch(capture.graph)`."""
 
-    def __init__(self, device: Any = None):
+    def __init__(self, device: DeviceLike = None):
         self.device = device
         self.graph: Graph | None = None
         self.active = False
@@ -227,6 +228,6 @@ class ScopedCapture:
         self.active = True
         return self
 
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         self.active = False
         self.graph = capture_end()

@@ -21,7 +21,7 @@ class Parameter:
     def __init__(self, name: str, memory: np.ndarray, element: str, shape: tuple[int, ...]):
         self.name, self.memory, self.element, self.shape = name, memory, element, shape
 
-    def check(self, a: Any) -> None:
+    def check(self, a: array) -> None:
         """Raise unless an array can be copied from or to this one."""
         if not isinstance(a, array):
             raise ArgumentTypeError(f"parameter {self.name!r} is given {type(a).__name__}\nexpected: an array")
@@ -70,7 +70,7 @@ class Contents:
         self.named: dict[str, Parameter] = {}
         self.memory: Any = None
 
-    def parameter(self, name: str, a: Any) -> Parameter:
+    def parameter(self, name: str, a: array) -> Parameter:
         """The array of a name, if `a` can be copied from or to it; raises what `set_param` raises."""
         if instance(name, str, "name") not in self.named:
             names = ", ".join(map(repr, self.named)) or "none: inputs= and outputs= of capture_save name arrays"

@@ -72,7 +72,7 @@ def argument_type(value: Any) -> Any:
     return operand_pattern_type(value)
 
 
-def overload_types(key: str, patterns: dict[str, Any], types: Any) -> tuple[Any, ...]:
+def overload_types(key: str, patterns: dict[str, Any], types: dict[str, Any] | Sequence[Any]) -> tuple[Any, ...]:
     """Types of the parameters of kernel `key` that an overload names: a list of all, or a dict of some by name.
 
     Raises `ArgumentTypeError` where they do not fit the patterns.

@@ -198,7 +198,7 @@ def fits(value: Any, t: ArrayType) -> bool:
     return value.dtype is t.dtype and value.ndim == t.ndim and alike
 
 
-def wrapped(value: Any, t: ArrayType, name: str, kernel: str, device: Device) -> array:
+def wrapped(value: object, t: ArrayType, name: str, kernel: str, device: Device) -> array:
     """An array of NumPy or another framework as an argument, without copying."""
     memory = _foreign(value, t, name, kernel, device)
     layout = structs.numpy_dtype(t.dtype)
@@ -214,7 +214,7 @@ def wrapped(value: Any, t: ArrayType, name: str, kernel: str, device: Device) ->
     return argument
 
 
-def _foreign(value: Any, t: ArrayType, name: str, kernel: str, device: Device) -> np.ndarray:
+def _foreign(value: object, t: ArrayType, name: str, kernel: str, device: Device) -> np.ndarray:
     """The memory of a foreign array where it is, which must be where the kernel runs."""
     try:
         there = interop.memory_of(value, device)
@@ -267,7 +267,7 @@ def empty_array(t: ArrayType, device: Device) -> array:
     return empty
 
 
-def unfit(value: Any, t: Any, name: str, kernel: str, error: Exception) -> ArgumentTypeError:
+def unfit(value: object, t: Any, name: str, kernel: str, error: Exception) -> ArgumentTypeError:
     """The error for a number, vector or struct that packing refused with `error`."""
     what = f"{shown(value)} ({type(value).__name__})"
     cure = str(error) if isinstance(error, WarpsimError) else _cure(value, t, name)
@@ -277,7 +277,7 @@ def unfit(value: Any, t: Any, name: str, kernel: str, error: Exception) -> Argum
     )
 
 
-def _cure(value: Any, t: Any, name: str) -> str:
+def _cure(value: object, t: Any, name: str) -> str:
     """What to do about an argument that is no array."""
     number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
     if scalars.is_integer(t) and number:

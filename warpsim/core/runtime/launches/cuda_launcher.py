@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..devices.cuda.function import MOST_BLOCKS
 from ..devices.device import Device
@@ -13,9 +13,15 @@ from .failed_checks import unread
 from .launcher import LaunchCall, Launcher
 from .ways import ONE_THREAD, InGrid, Way
 
+if TYPE_CHECKING:
+    from ..devices.cuda.device import CudaDevice
+
+
 
 class CudaLauncher(Launcher):
     """One form of a kernel compiled for a CUDA device."""
+
+    device: CudaDevice
 
     def load(self, layouts: tuple[str, ...]) -> None:
         self.code = self.kernel.compiled(

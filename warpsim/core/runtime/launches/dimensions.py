@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from functools import cache, lru_cache
-from typing import Any
+from typing import SupportsIndex
 
 from ....config import config
 from ....errors import DimensionError, DimensionTypeError, counted
@@ -71,7 +71,7 @@ def as_indexed(dim: int | tuple[int, ...], ndim: int) -> tuple[int, ...]:
     return (*dims, *(1,) * (ndim - len(dims)))
 
 
-def threads_of_block(block_dim: Any, device: Device) -> int:
+def threads_of_block(block_dim: SupportsIndex | None, device: Device) -> int:
     """Threads of a block on a device whose blocks are no matter of its own: 1 unless `config.enable_cpu_blocks` is on.
 
     None, zero and less ask for what is usual. Raises `DimensionError` for what is no number, or one above 1024.
@@ -86,7 +86,7 @@ def threads_of_block(block_dim: Any, device: Device) -> int:
     return asked if asked > 0 and config.enable_cpu_blocks else 1
 
 
-def normalized(dim: Any) -> int | tuple[int, ...]:
+def normalized(dim: object) -> int | tuple[int, ...]:
     """Launch dimensions as an int or a tuple of ints. Raises `DimensionTypeError`."""
     extents = integers(dim)
     if extents is None:

@@ -13,7 +13,7 @@ import atexit
 import ctypes
 import logging
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,11 @@ from ...types.scalars import int64
 from ..arrays.host_memory import allocate
 from ..devices.device_memory import on_host
 
+if TYPE_CHECKING:
+    from ..devices.cuda.device import CudaDevice
+    from .launcher import LaunchCall, Launcher
+
+
 log = logging.getLogger("warpsim")
 
 _WORDS = 5  # claimed, site, index, extent, thread
@@ -35,7 +40,7 @@ _making = threading.Lock()
 class Report:
     """The record of one launch."""
 
-    def __init__(self, launcher: Any):
+    def __init__(self, launcher: Launcher):
         self.launcher = launcher
         self.record = allocate((_WORDS,), int64, device=launcher.device)
 
@@ -56,13 +61,13 @@ def attached(record: np.ndarray, block: bytes) -> bytes:
 class Unread:
     """The records of launches on a CUDA device that nobody has looked at yet, in the order of the launches."""
 
-    def __init__(self, device: Any):
+    def __init__(self, device: CudaDevice):
         self.device = device
         self.records = allocate((_MOST, _WORDS), int64, device=device)
         self.launchers: list[Any] = []
         self.lock = threading.RLock()
 
-    def run(self, call: Any) -> None:
+    def run(self, call: LaunchCall) -> None:
         """Launch with a record of its own. No other thread looks at it before the launch is on its way."""
         with self.lock:
             if len(self.launchers) == _MOST:
@@ -86,7 +91,7 @@ class Unread:
             raise_reported(launcher, record)
 
 
-def unread(device: Any) -> Unread:
+def unread(device: CudaDevice) -> Unread:
     """The unread records of a device."""
     if device.unread is None:
         with _making:
@@ -105,7 +110,7 @@ def tell_at_exit(records: Unread) -> None:
         log.error("a launch failed and nothing waited for it: %s", error)
 
 
-def raise_reported(launcher: Any, record: Any) -> None:
+def raise_reported(launcher: Launcher, record: np.ndarray) -> None:
     """Raise what a record says, if a check claimed it."""
     claimed, number, index, limit, thread = (int(x) for x in record)
     if not claimed:

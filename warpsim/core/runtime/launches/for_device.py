@@ -26,7 +26,7 @@ def launcher_for(
 
 
 def prepare(
-    kernel: Kernel, dim: Any, args: Sequence[Any], device: Device, form: Form = PRIMAL,
+    kernel: Kernel, dim: int | tuple[int, ...], args: Sequence[Any], device: Device, form: Form = PRIMAL,
     deterministic: bool | None = None, input_count: int | None = None, record: bool = True,
 ) -> LaunchCall:  # fmt: skip
     """A launch whose arguments are checked and packed, structs as they are now. Raises what `launch` raises."""

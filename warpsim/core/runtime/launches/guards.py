@@ -71,6 +71,6 @@ def arrays_in(values: Iterable[Any]) -> Iterator[Any]:
                 yield from arrays_in([*held.values(), *held.loose.values()])
 
 
-def _exposed(a: Any) -> bool:
+def _exposed(a: TypedMemory) -> bool:
     """Whether NumPy may have written to the elements."""
     return bool(a._array._memory.is_watched())

@@ -26,7 +26,7 @@ from ...types.scalars import uint8
 from ..arrays import saved_contents
 from ..arrays.host_memory import allocate, write_struct
 from ..devices.cuda.driver import ended
-from ..devices.device import Device, get_device
+from ..devices.device import Device, DeviceLike, get_device
 from ..devices.unique import Unique
 from .interp import interpreted
 
@@ -105,7 +105,7 @@ class Handle(Record):
     threads. Raises `StructureIdError` for the use of a closed handle.
     """
 
-    def __init__(self, data: structs.Struct, device: Any = None):
+    def __init__(self, data: structs.Struct, device: DeviceLike = None):
         self.type = type(data)
         layout = structs.numpy_dtype(self.type)
         super().__init__(layout.itemsize, digest(self.type), get_device(device))
@@ -139,7 +139,7 @@ class Handle(Record):
         self._check_open()
         self._write(data)
 
-    def take(self, content: structs.Struct) -> None:
+    def take(self, content: Any) -> None:
         if self.data is not content:
             self.update(content)
 

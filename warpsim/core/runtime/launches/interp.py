@@ -66,7 +66,7 @@ def interpreted(value: Any, t: Any, name: str) -> Any:
     return host_value(t(value), t)
 
 
-def host_array(value: Any, name: str) -> HostArray:
+def host_array(value: object, name: str) -> HostArray:
     """An array as the interpreter holds it."""
     if isinstance(value, indexedarray):
         tables = tuple(None if table is None else table._data for table in value.indices)

@@ -32,7 +32,7 @@ from ...types.arrays import ArrayType, type_name
 from ...types.signatures import is_generic
 from ..devices.device import Device
 from .argument_types import concrete_types, overload_types
-from .modules import module_of
+from .modules import Module, module_of
 from .options import check_options, option
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class Kernel(ByName):
         self,
         func: Callable[..., None],
         key: str | None = None,
-        module: Any = None,
+        module: str | python_types.ModuleType | Module | None = None,
         options: dict[str, Any] | None = None,
         launch_bounds: int | tuple[int, ...] | None = None,
         module_options: dict[str, Any] | None = None,
@@ -111,7 +111,7 @@ class Kernel(ByName):
     def __repr__(self) -> str:
         return f"Kernel({self.key!r})"
 
-    def __call__(self, *args: Any, **keywords: Any) -> None:
+    def __call__(self, *args: object, **keywords: object) -> None:
         raise KernelCallError(f"kernel {self.key!r} is not called\nhelp: wp.launch({self.key}, dim=n, inputs=[...])")
 
     # ----- parameters -----------------------------------------------------------------------
@@ -313,7 +313,7 @@ class Kernel(ByName):
         return self
 
 
-def _holds_data(annotation: Any) -> bool:
+def _holds_data(annotation: object) -> bool:
     """Whether an annotation is a class of arrays, as `np.ndarray` or a bare `wp.array`, which leaves open of what."""
     return hasattr(annotation, "__dlpack__")
 
@@ -330,8 +330,9 @@ def _may_be_contiguous(t: Any) -> bool:
 
 
 def kernel(
-    f: Callable[..., None] | None = None, *, name: str | None = None, module: Any = None,
-    launch_bounds: int | tuple[int, ...] | None = None, module_options: dict[str, Any] | None = None, **options: Any,
+    f: Callable[..., None] | None = None, *, name: str | None = None,
+    module: str | python_types.ModuleType | Module | None = None, launch_bounds: int | tuple[int, ...] | None = None,
+    module_options: dict[str, Any] | None = None, **options: Any,
 ) -> Any:  # fmt: skip
     """Make a kernel of a typed Python function.
 
@@ -386,19 +387,19 @@ def kernel_from_source(
     return result
 
 
-def overload(kernel: Any, arg_types: Any = None) -> Kernel:
+def overload(kernel: Kernel | Callable[..., None], arg_types: Any = None) -> Kernel:
     """Declare concrete argument types of a generic kernel, which `load_module` then compiles: a list or a dict.
 
     As a decorator of a function with the name and the concrete parameters of the kernel, whose body says nothing.
     Raises `ArgumentTypeError` for types that do not fit, and for a kernel that is not generic.
     """
-    if not isinstance(kernel, Kernel):
+    generic = kernel if isinstance(kernel, Kernel) else None
+    if generic is None:
         function = instance(kernel, python_types.FunctionType, "kernel")
-        kernel = module_of(None, function).kernels.get(function.__qualname__.replace("<locals>.", ""))
-        if kernel is None:
+        generic = module_of(None, function).kernels.get(function.__qualname__.replace("<locals>.", ""))
+        if generic is None:
             raise ArgumentTypeError(f"there is no kernel {function.__qualname__!r} to overload")
         arg_types = list(evaluated_annotations(Source(function)).values())
-    if not kernel.generic:
-        raise ArgumentTypeError(f"kernel {kernel.key!r} is not generic\nhelp: it runs without wp.overload")
-    specialised: Kernel = kernel if arg_types is None else kernel.add_overload(arg_types)
-    return specialised
+    if not generic.generic:
+        raise ArgumentTypeError(f"kernel {generic.key!r} is not generic\nhelp: it runs without wp.overload")
+    return generic if arg_types is None else generic.add_overload(arg_types)

@@ -9,11 +9,11 @@ from typing import Any
 from ....errors import ArgumentTypeError, DeviceError
 from ...emit.fingerprint import fingerprint
 from ...emit.native.native import host_signature
-from ..devices.device import get_device
+from ..devices.device import Device, DeviceLike, get_device
 from .kernel import Kernel
 
 
-def get_suggested_block_size(kernel: Kernel, device: Any = None) -> tuple[int, int]:
+def get_suggested_block_size(kernel: Kernel, device: DeviceLike = None) -> tuple[int, int]:
     """Threads of a block, as `block_dim=` of launches takes them, that let the most threads of a kernel run at a time.
 
     Gives with it the least blocks that fill the GPU; (1, 1) on devices that have no blocks. A launch of fewer threads
@@ -25,7 +25,9 @@ def get_suggested_block_size(kernel: Kernel, device: Any = None) -> tuple[int, i
     return (1, 1) if place.block_threads == 1 else _function(kernel, place).suggested_block()
 
 
-def get_cuda_kernel_properties(kernel: Kernel, device: Any = None, block_dim: int | None = None) -> dict[str, int]:
+def get_cuda_kernel_properties(
+    kernel: Kernel, device: DeviceLike = None, block_dim: int | None = None
+) -> dict[str, int]:
     """Registers and bytes of local memory that each thread of a kernel takes on a GPU.
 
     As `{"register_count": n, "local_memory_size": bytes}`. block_dim: accepted, machine code does not depend on it.
@@ -49,12 +51,12 @@ def get_cpu_kernel_cache_key() -> str:
     return f"{platform.system()}-{platform.machine()}-{target}"
 
 
-def _check(kernel: Any) -> None:
+def _check(kernel: object) -> None:
     if not isinstance(kernel, Kernel):
         raise ArgumentTypeError(f"kernel is {type(kernel).__name__}\nexpected: a function decorated with @wp.kernel")
 
 
-def _function(kernel: Kernel, device: Any) -> Any:
+def _function(kernel: Kernel, device: Device) -> Any:
     """The kernel on a CUDA device, for contiguous arrays."""
     kernel = kernel.current
     if len(kernel.known_types()) != 1:

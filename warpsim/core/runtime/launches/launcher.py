@@ -52,8 +52,8 @@ class LaunchCall:
     __slots__ = ("args", "block", "deterministic", "dim", "input_count", "launcher", "record", "total")
 
     def __init__(
-        self, launcher: Launcher, dim: Any, total: int, block: Any, args: Sequence[Any], input_count: int,
-        record: bool, deterministic: bool,
+        self, launcher: Launcher, dim: int | tuple[int, ...], total: int, block: Any, args: Sequence[Any],
+        input_count: int, record: bool, deterministic: bool,
     ):  # fmt: skip
         self.launcher, self.dim, self.total, self.block, self.args = launcher, dim, total, block, args
         self.input_count, self.record, self.deterministic = input_count, record, deterministic
@@ -62,7 +62,7 @@ class LaunchCall:
         """Run now; raises what checks report."""
         self.launcher.execute(self)
 
-    def rebound(self, dim: Any, args: Sequence[Any]) -> LaunchCall:
+    def rebound(self, dim: int | tuple[int, ...], args: Sequence[Any]) -> LaunchCall:
         """The same over other threads, with other arguments: structs as they are now. Raises what `launch` raises."""
         launcher, args = self.launcher, [frozen(a) for a in args]
         total, header = launcher.extent(dim)
@@ -89,7 +89,7 @@ class LaunchCall:
             launcher, self.dim, self.total, block, self.args, self.input_count, self.record, self.deterministic
         )
 
-    def with_block(self, block: Any) -> LaunchCall:
+    def with_block(self, block: bytes) -> LaunchCall:
         """The same with another argument block."""
         return LaunchCall(
             self.launcher, self.dim, self.total, block, self.args, self.input_count, self.record, self.deterministic
@@ -338,12 +338,12 @@ def explain(launcher: Launcher, args: Sequence[Any]) -> None:
     )
 
 
-def _kind_of_arrays(arg: Any, t: Any) -> Any:
+def _kind_of_arrays(arg: Any, t: object) -> Any:
     """What machine code depends on of an argument beside its type: the tag of an array; of a struct, see `_Writer`."""
     return arg._tag if isinstance(t, ArrayType) else _is_contiguous(arg, t)
 
 
-def _is_contiguous(arg: Any, t: Any) -> bool:
+def _is_contiguous(arg: Any, t: object) -> bool:
     if isinstance(t, ArrayType):
         return bool(not t.indexed and arg._tag.contiguous)
     return holds_arrays(t) and isinstance(arg, Struct) and has_dense_arrays(arg)

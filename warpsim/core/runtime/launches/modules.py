@@ -8,7 +8,7 @@ import sys
 import types as python_types
 import weakref
 from collections import ChainMap
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from ...frontend.functions.functions import Func
 from ...frontend.functions.gradients import FORGET
 from ...frontend.functions.reached import meanings
 from ...types.structs import StructType
-from ..devices.device import get_device
+from ..devices.device import DeviceLike, get_device
 from .dimensions import threads_of_block
 from .options import Defaults, check_options
 from .pool import thread_count
@@ -45,7 +45,10 @@ class Module:
         """All options; what is changed here is set."""
         _EVERY.add(self)
 
-    def load(self, device: Any = None, block_dim: int | None = None, max_workers: int | None = None) -> None:
+    def load(
+        self, device: DeviceLike | Sequence[DeviceLike] = None, block_dim: int | None = None,
+        max_workers: int | None = None,
+    ) -> None:  # fmt: skip
         """Compile every kernel that has concrete argument types; raises what is wrong with broken ones at the end.
 
         max_workers: threads that compile at a time, 0 or 1 for the calling one alone; by default
@@ -94,7 +97,10 @@ def get_module(name: str | python_types.ModuleType) -> Module:
     return _MODULES.setdefault(key, Module(key))
 
 
-def module_of(module: Any, function: Any, options: dict[str, Any] | None = None, name: str | None = None) -> Module:
+def module_of(
+    module: str | python_types.ModuleType | Module | None, function: Callable[..., Any],
+    options: dict[str, Any] | None = None, name: str | None = None,
+) -> Module:  # fmt: skip
     """The module that `module=` of a decorator means: that of the function where it says nothing.
 
     Raises `ValueError` for options of a module that others share.
@@ -124,28 +130,28 @@ def forget_kernels() -> None:
 FORGET.append(forget_kernels)
 
 
-def _meant(module: Any) -> Module:
+def _meant(module: str | python_types.ModuleType | Module | None) -> Module:
     """The module that a public function is given; that of its caller where it is given none."""
     if module is None:
         return get_module(sys._getframe(2).f_globals.get("__name__", "__main__"))
     return _named(module)
 
 
-def set_module_options(options: dict[str, Any], module: Any = None) -> None:
+def set_module_options(options: dict[str, Any], module: str | python_types.ModuleType | Module | None = None) -> None:
     """Set options for the kernels of a module (the caller's by default): fast_math, max_unroll, verify, ..."""
     check_options(instance(options, dict, "options"))
     _meant(module).given.update(options)
     config.touch()
 
 
-def get_module_options(module: Any = None) -> dict[str, Any]:
+def get_module_options(module: str | python_types.ModuleType | Module | None = None) -> dict[str, Any]:
     """All options of a module (the caller's by default): as they were set, else with their defaults."""
     return dict(_meant(module).options)
 
 
 def load_module(
-    module: Any = None, device: Any = None, recursive: bool = False, block_dim: int | None = None,
-    max_workers: int | None = None,
+    module: str | python_types.ModuleType | Module | None = None, device: DeviceLike | Sequence[DeviceLike] = None,
+    recursive: bool = False, block_dim: int | None = None, max_workers: int | None = None,
 ) -> None:  # fmt: skip
     """Compile the kernels of a module now instead of at their first launch, see `Module.load`.
 
@@ -170,18 +176,23 @@ def _require_content(module: Module) -> None:
 
 
 def force_load(
-    device: Any = None, modules: Any = None, block_dim: int | None = None, max_workers: int | None = None
-) -> None:
+    device: DeviceLike | Sequence[DeviceLike] = None,
+    modules: Iterable[str | python_types.ModuleType | Module] | None = None, block_dim: int | None = None,
+    max_workers: int | None = None,
+) -> None:  # fmt: skip
     """Compile the kernels of all (or the given) modules now, see `Module.load`."""
     _load(list(_EVERY) if modules is None else map(_named, modules), device, max_workers, block_dim)
 
 
-def _named(module: Any) -> Module:
+def _named(module: str | python_types.ModuleType | Module) -> Module:
     return module if isinstance(module, Module) else get_module(module)
 
 
 @user_frames
-def _load(modules: Iterable[Module], device: Any, max_workers: int | None, block_dim: int | None) -> None:
+def _load(
+    modules: Iterable[Module], device: DeviceLike | Sequence[DeviceLike], max_workers: int | None,
+    block_dim: int | None,
+) -> None:  # fmt: skip
     """Compile all kernels of modules; raises at the end what is wrong with broken ones."""
     places = [get_device(d) for d in (device if isinstance(device, (list, tuple)) else (device,))]
     for place in places:

@@ -21,6 +21,7 @@ from typing import Any
 
 from ...emit.layout import GATHERED_PRIVATE, SCATTERED_PRIVATE, WORD, argument_offsets
 from ...emit.program import Program
+from ...ir.nodes import Call
 from ...passes.analysis.atomics import AtomicPlan
 from ...passes.analysis.cost import times_run
 from ...types.array_ref import ArrayRef
@@ -124,17 +125,17 @@ def copy_count(total: int, arrays: list[Any], rounds: float = 1.0) -> int:
     return min(MOST_COPIES, max(4, total // (4 * max(elements, 1))))
 
 
-def order_free(plan: Any) -> bool:
+def order_free(plan: AtomicPlan) -> bool:
     """Whether all atomics but sums give the same result in any order."""
     return all(call in plan.injective or call in plan.sums or _commutes(call, plan) for call in plan.atomics())
 
 
-def is_ordered(plan: Any) -> bool:
+def is_ordered(plan: AtomicPlan) -> bool:
     """Whether the order of threads shows in a result where every atomic is real: sums of floats round."""
     return not all(call in plan.injective or _commutes(call, plan) for call in plan.atomics())
 
 
-def _commutes(call: Any, plan: Any) -> bool:
+def _commutes(call: Call, plan: AtomicPlan) -> bool:
     """Integer sums, bits and extremes, when nobody reads what was there before."""
     floating = is_float(scalar_of(call.args[-1].type))
     free = call.op.name in _EXTREMES or (call.op.name in _COMMUTATIVE and not floating)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,10 @@ from ...emit.layout import WORD
 from ...types import compounds, scalars, structs
 from ...types.answers import per_type
 from ...types.arrays import ArrayType, descriptor_words
+
+if TYPE_CHECKING:
+    from ..devices.device import Device
+
 
 FORMATS: dict[type, str] = {
     scalars.bool_: "?", scalars.int8: "b", scalars.uint8: "B", scalars.int16: "h", scalars.uint16: "H",
@@ -37,7 +41,7 @@ def bits_of(t: type) -> Callable[[Any], int]:
 class RefusedField(ValueError):
     """An array in a struct that the launch may not have: `error` makes the exception that says so."""
 
-    def __init__(self, path: str, array: Any, device: Any):
+    def __init__(self, path: str, array: Any, device: Device):
         super().__init__(path)
         self.path, self.array, self.device = path, array, device
 
@@ -61,7 +65,7 @@ def has_dense_arrays(value: Any) -> bool:
 
 @per_type
 def struct_packer(
-    t: Any, device: Any, written: frozenset[str] = frozenset(), dense: bool = False
+    t: Any, device: Device, written: frozenset[str] = frozenset(), dense: bool = False
 ) -> Callable[[Any], bytes]:
     """Packs a struct with C alignment; raises `RefusedField` for arrays elsewhere, and for `written` read-only ones.
 
@@ -84,7 +88,7 @@ def struct_packer(
 class _Writer:
     """Collects the lines, formats and values of a packer."""
 
-    def __init__(self, device: Any, written: frozenset[str], dense: bool):
+    def __init__(self, device: Device, written: frozenset[str], dense: bool):
         self.device, self.written, self.dense = device, written, dense
         self.lines: list[str] = []
         self.codes: list[str] = []

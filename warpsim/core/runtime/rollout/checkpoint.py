@@ -92,7 +92,7 @@ def checkpoint(
 # ----- arguments --------------------------------------------------------------------------------
 
 
-def check_count(name: str, value: Any, least: int) -> None:
+def check_count(name: str, value: object, least: int) -> None:
     """Raise unless `value` is an integer of at least `least`."""
     if not isinstance(value, int | np.integer) or isinstance(value, bool):
         raise ArgumentTypeError(f"{name} is {type(value).__name__}\nexpected: an integer of at least {least}")
@@ -109,7 +109,9 @@ def chosen(schedule: str, slots: int | None) -> Any:
     return SCHEDULES[schedule]
 
 
-def declarations(state: Any, parameters: Any, outputs: Any, scratch: Any) -> dict[Allocation, tuple[str, array]]:
+def declarations(
+    state: object, parameters: object, outputs: object, scratch: object
+) -> dict[Allocation, tuple[str, array]]:
     """By memory: what an array was declared as, and the array. Raises for what cannot be declared so."""
     declared: dict[Allocation, tuple[str, array]] = {}
     for kind, arrays in ((STATE, state), (OUTPUTS, outputs), (SCRATCH, scratch), (PARAMETERS, parameters)):
@@ -134,7 +136,7 @@ def arrays_of(items: Iterable[Any]) -> Iterator[Any]:
         yield from item.own_arrays() if hasattr(item, "own_arrays") else (item,)
 
 
-def check_gradients(declared: dict[Allocation, tuple[str, array]], step: Any) -> None:
+def check_gradients(declared: dict[Allocation, tuple[str, array]], step: Callable[..., Any]) -> None:
     """Raise for floats of the state, and for parameters, without gradient."""
     for kind, a in declared.values():
         if kind == STATE and has_cotangent(a.dtype) and a._gradient is None:

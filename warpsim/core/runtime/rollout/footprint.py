@@ -12,8 +12,8 @@ import gc
 import inspect
 import threading
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,11 @@ from ..tape.entries import AnnouncedWrite, WriteEntry
 from ..tape.entry import TapeEntry, UsedArray
 from ..tape.picture.names import caller_names, names_in
 from ..tape.tape import Tape
+
+if TYPE_CHECKING:
+    pass
+    from ..arrays.assignment import Writable
+
 
 STATE, OUTPUTS, SCRATCH, PARAMETERS = "state", "outputs", "scratch", "parameters"
 
@@ -77,7 +82,7 @@ class Watch(LoopTape):
 class _Known(dict[int, Any]):
     """Says that the contents of every array are registered already."""
 
-    def get(self, key: int, default: Any = None) -> Any:
+    def get(self, key: int, default: object = None) -> Any:
         return _NOTHING
 
 
@@ -86,7 +91,7 @@ class _Nothing:
 
     last = copy = None
 
-    def add(self, user: Any) -> None:
+    def add(self, user: object) -> None:
         pass
 
 
@@ -100,13 +105,13 @@ class _Blind(Session):
         super().__init__()
         self.current = _Known()
 
-    def use(self, a: array, place: CallSite) -> None:
+    def use(self, a: Writable, place: CallSite) -> None:
         """Nothing is to be noted."""
 
     def watch(self, memory: Allocation, view: np.ndarray) -> None:
         """Nothing is to be noted."""
 
-    def note_unseen(self, *write: Any) -> None:
+    def note_unseen(self, *write: object) -> None:
         """Nothing is to be noted."""
 
 
@@ -130,7 +135,7 @@ class _Trace(NamedTuple):
 class Footprint:
     """What steps touched, against what was declared. kinds: by memory what it was declared as."""
 
-    def __init__(self, kinds: Mapping[Allocation, str], step: Any):
+    def __init__(self, kinds: Mapping[Allocation, str], step: Callable[..., Any]):
         self.kinds, self.step = kinds, step
         self.constants: dict[Allocation, array] = {}
         self.wrote_state = False
@@ -220,7 +225,7 @@ class Footprint:
         )
 
 
-def named(a: array, step: Any = None) -> str:
+def named(a: array, step: Callable[..., Any] | None = None) -> str:
     """An array in words, under the name that the step or the caller knows it by."""
     known = list(_names_of(step)) + caller_names()
     name = next((name for other, name in known if other._memory is a._memory), None)
@@ -228,7 +233,7 @@ def named(a: array, step: Any = None) -> str:
     return f"{name!r} ({shown})" if name is not None else shown
 
 
-def _names_of(step: Any) -> Iterator[tuple[array, str]]:
+def _names_of(step: Callable[..., Any] | None) -> Iterator[tuple[array, str]]:
     """Arrays that a function refers to."""
     function = inspect.unwrap(step) if callable(step) else None
     if inspect.ismethod(function):

@@ -87,7 +87,7 @@ class Loop:
                 )
 
 
-def takes_state(step: Any) -> bool:
+def takes_state(step: Callable[..., Any]) -> bool:
     """Whether a step function is called with (state, k), rather than with (k). Raises `ArgumentTypeError`."""
     if not callable(step):
         raise ArgumentTypeError(f"step is {type(step).__name__}\nexpected: a function step(k) or step(state, k)")
@@ -276,7 +276,8 @@ class Rollout:
 
         Raises `CheckpointError` for steps that do otherwise than in the first run.
         """
-        with LoopTape() as tape:
+        tape = LoopTape()
+        with tape:
             for k in range(start, stop):
                 begin = len(tape.log)
                 self.loop.run(k, replayed=True)
@@ -310,7 +311,7 @@ class Preserved:
     def __enter__(self) -> None:
         self.contents = [a._data.copy() for a in self.arrays]
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         for a, contents in zip(self.arrays, self.contents, strict=True):
             np.copyto(a._data, contents)
 
@@ -326,6 +327,6 @@ class Unseen:
         for m in self.memories:
             m.reads, m.starts, m.reach, m.known = [], [], 0, None
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         for m, known_reads in zip(self.memories, self.reads, strict=True):
             m.reads, m.starts, m.reach, m.known = known_reads

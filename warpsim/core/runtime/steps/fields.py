@@ -12,7 +12,7 @@ _MOST = 1 << 62
 class Fields:
     """An object of the description. place: where it stands, for messages."""
 
-    def __init__(self, value: Any, place: str = "the description"):
+    def __init__(self, value: object, place: str = "the description"):
         self.value, self.place = _checked(value, dict, place), place
 
     def __contains__(self, name: str) -> bool:
@@ -78,7 +78,7 @@ class Fields:
         return _checked(self.value.get(name), kind, f"{self.place}.{name}")
 
 
-def in_range(value: Any, low: int, high: int, place: str) -> int:
+def in_range(value: object, low: int, high: int, place: str) -> int:
     """A number in a range."""
     if type(value) is not int or not low <= value <= high:
         raise damaged(place, f"{value!r}, and no number from {low} to {high}")
@@ -89,14 +89,14 @@ def _integers(values: list[Any], place: str) -> list[int]:
     return [in_range(v, 0, _MOST, place) for v in values]
 
 
-def _place(values: Any, place: str) -> list[int]:
+def _place(values: object, place: str) -> list[int]:
     numbers = _integers(_checked(values, list, place), place)
     if len(numbers) != 3:
         raise damaged(place, f"{numbers}, and no place in memory")
     return numbers
 
 
-def _checked(value: Any, kind: type, place: str) -> Any:
+def _checked(value: object, kind: type, place: str) -> Any:
     if type(value) is not kind:
         raise damaged(place, f"{type(value).__name__}, and no {kind.__name__}")
     return value

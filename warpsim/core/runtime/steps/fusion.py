@@ -135,10 +135,11 @@ def pieces(steps: Iterable[Step]) -> Iterator[Piece]:
     """Steps with native launches fused where that changes nothing; launches without threads are left out."""
     loop: Loop | None = None
     for step in steps:
-        native = isinstance(step, LaunchStep) and step.command is not None
-        if native and not step.call.total:
-            continue
-        joined = _joined(loop, step) if native else None
+        joined = None
+        if isinstance(step, LaunchStep) and step.command is not None:
+            if not step.call.total:
+                continue
+            joined = _joined(loop, step)
         if loop is not None and joined is not loop:
             yield loop.piece()
         loop = joined

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..devices.capture import current_graph
+from ..devices.cuda.addresses import is_gpu
 from ..devices.device import Device
 from .step import Step
 
@@ -18,7 +19,7 @@ class InTurn(Step):
 
     def run(self) -> None:
         """Do it. Raises `NeedsHost`, before anything is done, where a graph of CUDA's cannot hold it."""
-        if self.needs_host and self.device is not None:
+        if self.needs_host and is_gpu(self.device):
             self.device.needs_host()
         for part in self.parts:
             part.run()

@@ -189,7 +189,7 @@ def phases(arrays: KernelArrays, form: Form, args: Sequence[Any]) -> list[Form]:
     return [form._replace(phase=phase) for phase in ("gathered", *(["rest"] if whole.rest else []))]
 
 
-def threads(arrays: KernelArrays, form: Form, args: Sequence[Any], dim: Any) -> Any:
+def threads(arrays: KernelArrays, form: Form, args: Sequence[Any], dim: int | tuple[int, ...]) -> Any:
     """The launch dimensions of a step of the adjoint: where each element gathers, a thread for each."""
     if form.phase != "gathered":
         return dim

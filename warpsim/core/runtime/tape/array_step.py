@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,11 +23,14 @@ from ..steps.operation import ArrayOperation, Contents, Operation, Transpose
 from .adjoint_needs import Always
 from .entry import MovedEntry, TapeEntry, UsedArray, gradient_in
 
+if TYPE_CHECKING:
+    from ..arrays.saved_contents import Session
+
 
 class StepEntry(TapeEntry):
     """A recorded operation on whole arrays. operands: with index tables as they were then."""
 
-    def __init__(self, operation: ArrayOperation, session: Any, place: CallSite):
+    def __init__(self, operation: ArrayOperation, session: Session, place: CallSite):
         self.operation, self.place, self.name = operation, place, operation.name
         self.title = f"{operation.home}.{self.name}"
         self.results, self.operands = operation.results, [frozen_tables(a) for a in operation.operands]
@@ -132,7 +135,7 @@ class Never:
         return False
 
 
-def read_of(a: Any, user: Any, session: Any, place: CallSite) -> Read:
+def read_of(a: Any, user: Any, session: Session, place: CallSite) -> Read:
     """The read of an operand's present contents."""
     owner = a._array
     read: Read = session.current.get(id(owner)) or owner._memory.read(owner, session, place)
@@ -150,7 +153,7 @@ def frozen_tables(a: Any) -> Any:
     return indexedarray(a.data, [copied(table) for table in a.indices])
 
 
-def like(a: Any, memory: array | None) -> Any:
+def like(a: array, memory: array | None) -> Any:
     """An array that lies like the one that has the operand's elements, seen as the operand sees that."""
     return indexedarray(memory, a.indices) if isinstance(a, indexedarray) and memory is not None else memory
 

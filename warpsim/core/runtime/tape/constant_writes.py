@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -37,6 +37,10 @@ from ..steps.step import Step
 from .entry import MovedEntry, TapeEntry, UsedArray, gradient_in
 from .kernel_arrays import KernelArrays
 from .stand_ins import stand_in
+
+if TYPE_CHECKING:
+    from .tape import Tape
+
 
 MARKING = Form(FormKind.MARKING)
 Wrote = Sequence[tuple[ArrayRef, array]]
@@ -169,7 +173,7 @@ def reset(marks: Sequence[array]) -> None:
             part[...] = 1
 
 
-def is_used(memory: Allocation, tape: Any) -> bool:
+def is_used(memory: Allocation, tape: Tape) -> bool:
     """Whether a tape has recorded an operation on memory."""
     return tape.session in memory.users or any(r.session is tape.session for r in memory.reads)
 
@@ -195,7 +199,7 @@ def marks_for(a: array) -> array:
     return array._wrap(allocate_like(a._gradient._data), a.dtype, a.device)
 
 
-def marked_argument(value: Any, k: int, marks: Mapping[ArrayRef, tuple[array, array]], path: Fields = ()) -> Any:
+def marked_argument(value: object, k: int, marks: Mapping[ArrayRef, tuple[array, array]], path: Fields = ()) -> Any:
     """An argument with marks in the place of gradients."""
     if isinstance(value, structs.Struct):
         copied = object.__new__(type(value))

@@ -99,6 +99,6 @@ class TapeEntry(ABC):
         )
 
 
-def gradient_in(mirror: Mirror, a: Any) -> Any:
+def gradient_in(mirror: Mirror, a: array) -> Any:
     """What mirrors the gradient of an array, None for an array that has none."""
     return mirror.of(a) if a._array._gradient is not None else None

@@ -43,7 +43,7 @@ def refuse_nothing() -> NoReturn:
     )
 
 
-def check_loss(loss: Any) -> None:
+def check_loss(loss: object) -> None:
     """Raise `GradientError` unless `loss` is an array of one float with a gradient."""
     cure = "help: sum into an array of one element: wp.atomic_add(loss, 0, value)"
     if not isinstance(loss, array):
@@ -58,7 +58,7 @@ def check_loss(loss: Any) -> None:
         )
 
 
-def check_seed(a: Any, grad: Any) -> None:
+def check_seed(a: object, grad: object) -> None:
     """Raise `GradientError` unless `grad` can be the gradient of `a`."""
     if not isinstance(a, array):
         raise GradientError(f"grads has a key of type {type(a).__name__}\nexpected: arrays: {{array: gradient}}")

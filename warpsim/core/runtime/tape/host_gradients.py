@@ -25,7 +25,7 @@ def last_writes(shape: tuple[int, ...], picks: tuple[Any, ...]) -> np.ndarray:
     return last
 
 
-def narrowed(contribution: Any, shape: tuple[int, ...]) -> Any:
+def narrowed(contribution: np.ndarray, shape: tuple[int, ...]) -> Any:
     """Sum what was broadcast, or give back the shape."""
     if contribution.size == int(np.prod(shape)):
         return contribution.reshape(shape)

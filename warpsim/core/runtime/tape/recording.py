@@ -9,9 +9,10 @@ names, atomics whose results are used, and several tapes at once take the genera
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from types import FrameType
+from typing import TYPE_CHECKING, Any
 
 from ...emit.program import Form, FormKind
 from ...passes.analysis.array_uses import read_after_write
@@ -30,6 +31,10 @@ from .adjoint_needs import Always, LaunchRecord, Needs, PlainLaunch, SavedRef, h
 from .constant_writes import constant_launch
 from .kernel_arrays import KernelArrays, arrays_at, has_gradients, same_arrays
 from .launch_entry import LaunchEntry
+
+if TYPE_CHECKING:
+    from ..arrays.saved_contents import Session, User
+
 
 Run = Callable[[LaunchCall, Mapping[Any, Any]], None]
 """Runs a launch; takes the arrays in which it notes what atomics return, by number, or what it stores, by path."""
@@ -57,7 +62,7 @@ def run_recorded(call: LaunchCall) -> None:
 
 
 def run_plain(
-    launcher: Launcher, dim: Any, total: int, block: Any, args: Any, input_count: int, record: bool,
+    launcher: Launcher, dim: int | tuple[int, ...], total: int, block: Any, args: Any, input_count: int, record: bool,
     deterministic: bool,
 ) -> bool:  # fmt: skip
     """Run a launch on one tape, or none, if all its arrays are arguments of their own. Returns whether it did.
@@ -117,7 +122,7 @@ def run_plain(
     return True
 
 
-def is_entangled(plain: PlainLaunch, arrays: Any) -> bool:
+def is_entangled(plain: PlainLaunch, arrays: Sequence[array]) -> bool:
     """Whether the kernel writes memory that it was given under another name too."""
     for k, n in plain.disjoint:
         if arrays[k]._memory is arrays[n]._memory:
@@ -125,7 +130,9 @@ def is_entangled(plain: PlainLaunch, arrays: Any) -> bool:
     return False
 
 
-def plain_reads(numbers: Any, arrays: Any, session: Any, frame: Any) -> list[Any]:
+def plain_reads(
+    numbers: Iterable[tuple[int, User]], arrays: Sequence[array], session: Session, frame: FrameType
+) -> list[Any]:
     """The reads of the present contents of plain arrays, by number and user; `frame` launched."""
     current, reads = session.current, []
     for k, user in numbers:
@@ -222,7 +229,9 @@ def overlap_error(needs: Needs, args: Any, saved: list[Saved], wrote: list[tuple
 disorder = lru_cache(maxsize=1024)(read_after_write)
 
 
-def registered(pairs: Iterable[tuple[SavedRef, Any]], args: list[Any], session: Any, place: CallSite) -> list[Saved]:
+def registered(
+    pairs: Iterable[tuple[SavedRef, Any]], args: list[Any], session: Session, place: CallSite
+) -> list[Saved]:
     """Contents that the adjoint needs, as they are now, with their users."""
     return [
         (saved if n is None else saved._replace(table=n), a, register(a, user, session, place))
@@ -230,7 +239,7 @@ def registered(pairs: Iterable[tuple[SavedRef, Any]], args: list[Any], session: 
     ]  # fmt: skip
 
 
-def tables_written(arrays: KernelArrays, args: list[Any], session: Any, place: CallSite) -> Iterator[Saved]:
+def tables_written(arrays: KernelArrays, args: list[Any], session: Session, place: CallSite) -> Iterator[Saved]:
     """Where the kernel writes to: the tables of an indexedarray."""
     for ref in arrays.picked:
         for n, a in arrays_at(args, ref):
@@ -239,7 +248,7 @@ def tables_written(arrays: KernelArrays, args: list[Any], session: Any, place: C
                 yield SavedRef(ref, n), a, register(a, table, session, place)
 
 
-def register(a: array, user: Any, session: Any, place: CallSite) -> Any:
+def register(a: array, user: User, session: Session, place: CallSite) -> Any:
     """The read of an array's present contents."""
     read = session.current.get(id(a)) or a._memory.read(a, session, place)
     if read.last is not user:
@@ -247,7 +256,7 @@ def register(a: array, user: Any, session: Any, place: CallSite) -> Any:
     return read
 
 
-def noted_arrays(needs: Needs, dim: Any, device: Device) -> dict[int, array]:
+def noted_arrays(needs: Needs, dim: int | tuple[int, ...], device: Device) -> dict[int, array]:
     """Fresh arrays for what atomics return, in the order in which the recording form of the kernel takes them."""
     if not needs.own.recording:
         return {}

@@ -57,6 +57,6 @@ class Restored:
         for view, copy in self.reads:
             view[...] = copy
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         for (view, _), present in reversed(list(zip(self.reads, self.present, strict=True))):
             view[...] = present

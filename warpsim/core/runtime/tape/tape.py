@@ -38,7 +38,7 @@ from ..arrays.indexed import indexedarray
 from ..arrays.notebook import table
 from ..arrays.seeds import allow, clearing, is_refused, keep_left, may_be_seeded, refuse, refuse_seeds
 from ..devices.capture import current_graph
-from ..devices.device import get_device
+from ..devices.device import DeviceLike, get_device
 from ..devices.memory_range import covers, overlap, range_of
 from ..devices.unique import Unique
 from ..launches.dimensions import normalized
@@ -126,7 +126,7 @@ class Tape(Unique):
         self.session.opened, self.session.done = self.session.opened + 1, False
         return self
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         tapes = saved_contents.active()
         if not tapes or tapes[-1] is not self:
             raise TapeError(
@@ -156,7 +156,7 @@ class Tape(Unique):
         return [entry for entry in self.log if isinstance(entry, LaunchEntry)]
 
     def record_launch(
-        self, kernel: Kernel, dim: Any, max_blocks: int, inputs: Any, outputs: Any, device: Any = None,
+        self, kernel: Kernel, dim: Any, max_blocks: int, inputs: Any, outputs: Any, device: DeviceLike = None,
         block_dim: int = 0, metadata: Any = None,
     ) -> None:  # fmt: skip
         """Record a launch that was run elsewhere, after it ran; the arguments are those of `wp.launch`.
@@ -202,7 +202,7 @@ class Tape(Unique):
         self._marked = []
         self.log.append(FunctionEntry(backward, list(arrays), reads, place))
 
-    def record_write(self, dest: Any, select: Any, source: Any, name: str) -> None:
+    def record_write(self, dest: array | indexedarray, select: Any, source: Any, name: str) -> None:
         """Record that elements of an array were set from the host; see `WriteEntry`."""
         if source is not None and source.dtype is not dest.dtype and not has_cotangent(source.dtype):
             source = None
@@ -391,7 +391,7 @@ class Tape(Unique):
         with_gradient = [a for a in self.arrays() if (g := a._gradient) is not None and not is_refused(g)]
         return Gradients((a, a.grad) for a in with_gradient)
 
-    def get_adjoint(self, a: Any) -> Any:
+    def get_adjoint(self, a: object) -> Any:
         """The gradient of an array, a struct with the gradients of its arrays, or None."""
         return gradients_of(a)
 
@@ -436,7 +436,7 @@ class Tape(Unique):
         )  # fmt: skip
 
 
-def gradients_of(a: Any) -> Any:
+def gradients_of(a: object) -> Any:
     """The gradient of an array, a struct with the gradients of its arrays, or None."""
     if not isinstance(a, structs.Struct) or isinstance(a, InPieces):
         return a.grad if isinstance(a, array | indexedarray | InPieces) else None

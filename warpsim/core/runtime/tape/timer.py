@@ -25,8 +25,8 @@ class ScopedTimer:
 
     def __init__(
         self, name: str, active: bool = True, print: bool = True, detailed: bool = False,
-        dict: dict[str, list[float]] | None = None, use_nvtx: bool = False, color: Any = "rapids",
-        synchronize: bool = False, cuda_filter: int = 0, report_func: Any = None, skip_tape: bool = False,
+        dict: dict[str, list[float]] | None = None, use_nvtx: bool = False, color: object = "rapids",
+        synchronize: bool = False, cuda_filter: int = 0, report_func: object = None, skip_tape: bool = False,
     ):  # fmt: skip
         self.name, self.active, self.print, self.dict = name, active, print, dict
         self.detailed, self.synchronize, self.skip_tape = detailed, synchronize, skip_tape
@@ -49,7 +49,7 @@ class ScopedTimer:
             self.start = time.perf_counter()
         return self
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         for tape in self.tapes:
             tape.record_scope_end()
         if not self.active:

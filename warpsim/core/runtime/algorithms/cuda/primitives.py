@@ -37,7 +37,7 @@ _KINDS = {"u": 0, "i": 1, "f": 2}
 # ----- flat views of operands and results -----------------------------------------------------------
 
 
-def flat(work: Now, a: Any, apart: bool = False) -> array:
+def flat(work: Now, a: array | indexedarray, apart: bool = False) -> array:
     """All components in order: the memory itself if it is packed, else (or if `apart`) a copy."""
     scalar = compounds.scalar_of(a.dtype)
     if isinstance(a, indexedarray):
@@ -47,7 +47,7 @@ def flat(work: Now, a: Any, apart: bool = False) -> array:
     return work.wrapped(_packed(work, a._data, apart), scalar)
 
 
-def _packed(work: Now, contents: Any, apart: bool = False) -> DeviceMemory:
+def _packed(work: Now, contents: np.ndarray, apart: bool = False) -> DeviceMemory:
     """Memory in one line: the memory itself, or a copy."""
     if isinstance(contents, DeviceMemory) and contents.flags.c_contiguous and not apart:
         return contents.reshape(-1)
@@ -56,7 +56,7 @@ def _packed(work: Now, contents: Any, apart: bool = False) -> DeviceMemory:
     return packed.reshape(-1)
 
 
-def overlaps(a: Any, target: array, in_place: bool = False) -> bool:
+def overlaps(a: array | indexedarray, target: array, in_place: bool = False) -> bool:
     """Whether writing to the target could change what is still to be read. in_place: not where both lie alike."""
     if isinstance(a, indexedarray):
         return False
@@ -86,7 +86,7 @@ def _inner(dtype: Any) -> tuple[int, ...]:
     return dtype.shape if compounds.is_compound(dtype) else ()
 
 
-def _give(work: Now, grad: Any, contribution: array) -> None:
+def _give(work: Now, grad: array | indexedarray | None, contribution: array) -> None:
     """Add to the first components of a gradient, or of the elements of one that an indexedarray selects."""
     if isinstance(grad, indexedarray):
         whole = np.zeros(grad.size * compounds.size_of(grad.dtype), contribution.dtype)
@@ -180,7 +180,7 @@ class DeviceInner(OnDevice, Inner):
             _give(work, target, contribution)
 
 
-def _layout(a: Any, axis: int | None) -> tuple[int, int, int]:
+def _layout(a: array | indexedarray, axis: int | None) -> tuple[int, int, int]:
     """How many elements lie outside, along and inside of an axis; None: one line."""
     if axis is None:
         return 1, a.size, 1

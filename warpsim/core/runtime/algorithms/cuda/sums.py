@@ -22,7 +22,7 @@ LARGE, LARGE_SORT = 1 << 16, 1 << 14
 _DIGIT_BITS = 4
 
 
-def accumulator(dtype: Any) -> Any:
+def accumulator(dtype: type) -> Any:
     """What numbers of a dtype are summed in."""
     return float64 if is_float(dtype) else dtype
 
@@ -105,7 +105,7 @@ def scan(
         work.launch(kernels.chunk_scan, before.size, x, before, count, inner, int(backward), int(inclusive), out)
 
 
-def scan_rooms(work: Now, count: int, inner: int, dtype: Any) -> list[array]:
+def scan_rooms(work: Now, count: int, inner: int, dtype: type) -> list[array]:
     """Room for what comes before each chunk, level by level; before the one chunk of the last, nothing."""
     rooms = []
     while not rooms or count > 1:

@@ -14,8 +14,10 @@ import numpy as np
 
 from ...arrays.array import array
 from ...devices.capture import current_graph
+from ...devices.device import Device
 from ...devices.device_memory import DeviceMemory
 from ...launch import launch
+from ...launches.kernel import Kernel
 from ...steps.host_call import HostCall
 from ...steps.in_turn import InTurn
 from ...steps.move import Move, Piece
@@ -28,18 +30,18 @@ _launchers: dict[tuple[Any, ...], Any] = {}
 class Now:
     """Does everything when it is told."""
 
-    def __init__(self, device: Any):
+    def __init__(self, device: Device):
         self.device = device
 
-    def new(self, size: int, dtype: Any) -> array:
+    def new(self, size: int, dtype: type) -> array:
         """Scratch memory: a flat array of scalars, whose contents are undefined."""
         return self.wrapped(self.device.empty((size,), dtype), dtype)
 
-    def wrapped(self, flat: DeviceMemory, dtype: Any) -> array:
+    def wrapped(self, flat: DeviceMemory, dtype: type) -> array:
         """Memory of scalars, of rank 1, as kernels want it."""
         return array._wrap(flat, dtype, self.device)
 
-    def launch(self, kernel: Any, dim: int, *inputs: Any) -> None:
+    def launch(self, kernel: Kernel, dim: int, *inputs: object) -> None:
         """Run a kernel, without a word to tapes."""
         if not dim:
             return
@@ -50,7 +52,7 @@ class Now:
         launch(kernel, dim, inputs, device=self.device, record_tape=False)
         _launchers[key] = kernel.latest[place]
 
-    def copy(self, target: DeviceMemory, source: Any) -> None:
+    def copy(self, target: DeviceMemory, source: np.ndarray) -> None:
         """target[...] = source: memory of one shape and dtype that shares no element, or a number."""
         target.put(source)
 
@@ -66,16 +68,16 @@ class Now:
 class Later(Now):
     """Gets everything ready, as steps that can be run as often as wanted."""
 
-    def __init__(self, device: Any):
+    def __init__(self, device: Device):
         super().__init__(device)
         self.parts: list[Step] = []
 
-    def launch(self, kernel: Any, dim: int, *inputs: Any) -> None:
+    def launch(self, kernel: Kernel, dim: int, *inputs: object) -> None:
         if dim:
             command = launch(kernel, dim, inputs, device=self.device, record_tape=False, record_cmd=True)
             self.parts.append(command.ready)
 
-    def copy(self, target: DeviceMemory, source: Any) -> None:
+    def copy(self, target: DeviceMemory, source: np.ndarray) -> None:
         values = source if isinstance(source, np.ndarray) else np.asarray(source)
         self.parts.append(Move(lambda: target.put(source), lambda: [Piece(target, values)], device=self.device))
 
@@ -83,7 +85,7 @@ class Later(Now):
         self.parts.append(HostCall(work))
 
 
-def stepped(device: Any, build: Callable[[Now], None]) -> Step:
+def stepped(device: Device, build: Callable[[Now], None]) -> Step:
     """A step that does what `build` says: later, if a graph is captured now, with memory that it has already."""
     if current_graph() is None:
         return HostCall(lambda: build(Now(device)), device)

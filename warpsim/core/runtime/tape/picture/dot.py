@@ -25,24 +25,24 @@ class DotText:
         self._depth = 1
         self._clusters = 0
 
-    def attributes(self, **values: Any) -> None:
+    def attributes(self, **values: object) -> None:
         """Attributes of the graph or cluster that is open."""
         for name, value in values.items():
             self._add(f"{name}={_value(value)};")
 
-    def defaults(self, kind: str, **values: Any) -> None:
+    def defaults(self, kind: str, **values: object) -> None:
         """Attributes of every `node` or `edge` that follows."""
         self._add(f"{kind}{_list(values)};")
 
-    def node(self, key: str, **values: Any) -> None:
+    def node(self, key: str, **values: object) -> None:
         self._add(f"{key}{_list(values)};")
 
-    def edge(self, tail: str, head: str, **values: Any) -> None:
+    def edge(self, tail: str, head: str, **values: object) -> None:
         """An edge between nodes, or between ports of them (`key:port`)."""
         self._add(f"{tail} -> {head}{_list(values)};")
 
     @contextmanager
-    def cluster(self, **values: Any) -> Any:
+    def cluster(self, **values: object) -> Any:
         """A box with a label around what is added inside."""
         self._add(f"subgraph cluster{self._clusters} {{")
         self._clusters += 1
@@ -70,9 +70,9 @@ def escaped(text: str) -> str:
     return html.escape(text, quote=True)
 
 
-def _value(value: Any) -> str:
+def _value(value: object) -> str:
     return f"<{value}>" if isinstance(value, Markup) else quoted(str(value))
 
 
-def _list(values: Attributes) -> str:
+def _list(values: Mapping[str, object]) -> str:
     return f" [{', '.join(f'{name}={_value(value)}' for name, value in values.items())}]" if values else ""

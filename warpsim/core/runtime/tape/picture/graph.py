@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from os import PathLike
 from typing import Any
 
 from .....atomic_file import AtomicFile
@@ -45,7 +46,7 @@ class PictureOptions:
 Key = tuple[int, ...]
 
 
-def key_of(a: Any) -> Key:
+def key_of(a: array) -> Key:
     """What makes two array objects one ellipse: the same range of memory."""
     low, high = bounds(a._data)
     return (low, high) if high > low else (id(a),)
@@ -129,7 +130,7 @@ class TapeGraph:
             edge = (f"{self.steps[shown]}:{side}{k}", side, node)
             self.edges[edge] = self.edges.get(edge, True) and node is not like
 
-    def _node(self, a: Any, like: Ellipse | None = None) -> Ellipse:
+    def _node(self, a: array, like: Ellipse | None = None) -> Ellipse:
         """The ellipse of an array; an array first met in a later round joins that of its part."""
         key = key_of(a)
         node = self.nodes.get(key)
@@ -246,7 +247,7 @@ def _write_step(out: DotText, name: str, step: Step) -> None:
     out.node(name, label=label, shape="plain", tooltip=about)
 
 
-def _cell(port: str, label: str, a: Any, align: str) -> str:
+def _cell(port: str, label: str, a: array, align: str) -> str:
     about = escaped(f"array: dtype={type_name(a.dtype)}, ndim={a.ndim}")
     return f'<td port="{port}" align="{align}" bgcolor="#c8c8c8" title="{about}">{escaped(label)}</td>'
 
@@ -280,7 +281,7 @@ def _choice(names: Sequence[str], longest: bool) -> str:
 
 
 def visualize(
-    items: Sequence[Item], filename: Any, simplify_graph: bool, hide_readonly_arrays: bool,
+    items: Sequence[Item], filename: str | PathLike[str], simplify_graph: bool, hide_readonly_arrays: bool,
     array_labels: Mapping[Any, str] | None, choose_longest_node_name: bool, ignore_graph_scopes: bool,
     track_inputs: Sequence[Any] | None, track_outputs: Sequence[Any] | None,
     track_input_names: Sequence[str] | None, track_output_names: Sequence[str] | None, graph_direction: str,

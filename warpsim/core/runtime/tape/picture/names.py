@@ -34,7 +34,7 @@ def names_in(scope: Mapping[str, Any]) -> Iterator[tuple[array, str]]:
             yield from _named(value, name)
 
 
-def _named(value: Any, name: str) -> Iterator[tuple[array, str]]:
+def _named(value: object, name: str) -> Iterator[tuple[array, str]]:
     if isinstance(value, array):
         yield value, name
     elif isinstance(value, list | tuple):
