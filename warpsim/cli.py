@@ -187,10 +187,10 @@ def threads() -> str:
 
 def cuda_driver() -> str:
     """The driver that was found, or why there is none to use."""
-    cuda = driver.found()
+    cuda = driver.find_driver()
     if not cuda.version:
         return f"{cuda.reason}; kernels run on the CPU"
-    return f"for CUDA {driver.shown(cuda.version)}, {cuda.count} device{'s' if cuda.count > 1 else ''}"
+    return f"for CUDA {driver.version_text(cuda.version)}, {cuda.count} device{'s' if cuda.count > 1 else ''}"
 
 
 def cuda_devices() -> Iterator[tuple[str, str]]:

@@ -119,5 +119,5 @@ class OfArrays(dict[Any, Any]):
 
     def __missing__(self, a: Any) -> Any:
         if isinstance(a, array | indexedarray) and any(overlap(known, a._array) for known in self):
-            return self.mirror.gathered(a)
+            return self.mirror.gather(a)
         raise KeyError(f"{a!r} is no array that the tape knows\nexpected: {', '.join(map(repr, self)) or 'none'}")

@@ -23,7 +23,7 @@ from ..core.runtime.arrays.foreign import memory_at
 from ..core.runtime.arrays.gradient import with_gradient
 from ..core.runtime.arrays.host_memory import TypedMemory, allocate, checked_dtype
 from ..core.runtime.arrays.in_pieces import (
-    InPieces, array_of_pieces, give_gradients, selected, stretches, struct_of, type_of_piece,
+    InPieces, array_of_pieces, give_gradients, selection_table, stretches, struct_of, type_of_piece,
 )  # fmt: skip
 from ..core.runtime.arrays.indexed import indexedarray
 from ..core.runtime.devices.device import Device, get_device
@@ -154,7 +154,7 @@ class IndexedFabricArray(FabricArray):
     @staticmethod
     def of(fa: FabricArray, indices: Any) -> FabricArray:
         """A selection of an array in pieces, or of another selection. Raises `ArrayError` for indices outside."""
-        table = selected(fa, indices, FabricArray, "fabricarray")
+        table = selection_table(fa, indices, FabricArray, "fabricarray")
         return selection_type(fa.dtype)(fa.starts, fa.pieces, table)  # type: ignore[return-value]
 
     @property

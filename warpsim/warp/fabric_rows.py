@@ -9,7 +9,14 @@ import builtins
 from typing import Any
 
 from ..core.runtime.arrays.array import array
-from ..core.runtime.arrays.in_pieces import InPieces, array_of_pieces, selected, stretches, struct_of, type_of_piece
+from ..core.runtime.arrays.in_pieces import (
+    InPieces,
+    array_of_pieces,
+    selection_table,
+    stretches,
+    struct_of,
+    type_of_piece,
+)  # fmt: skip
 from ..core.types.answers import per_type
 from ..core.types.arrays import array_type
 from ..core.types.scalars import int32, uint64
@@ -49,7 +56,7 @@ class IndexedFabricRows(FabricRows):
     @staticmethod
     def of(fa: FabricRows, indices: Any) -> FabricRows:
         """A selection of rows. Raises `ArrayError` for indices outside."""
-        table = selected(fa, indices, FabricRows, "fabricarrayarray")
+        table = selection_table(fa, indices, FabricRows, "fabricarrayarray")
         return selected_rows_type(fa.dtype)(fa.pieces, table)  # type: ignore[return-value]
 
     @property

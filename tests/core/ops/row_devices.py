@@ -124,7 +124,7 @@ def copied_to(memory: np.ndarray, place: Any) -> np.ndarray:
     """A copy on a GPU, with the same strides."""
     span = memory.itemsize + sum((n - 1) * s for n, s in zip(memory.shape, memory.strides, strict=True))
     held = place.allocate(span if memory.size else 0)
-    made = cuda_memory.viewed(held, memory.shape, memory.dtype, memory.strides, place)
+    made = cuda_memory.view_buffer(held, memory.shape, memory.dtype, memory.strides, place)
     made.put(memory)
     return made
 

@@ -23,7 +23,7 @@ SLOTS = 5
 
 
 def poisoned_memory(size, zero):
-    """What `device._aligned` gives, in memory that outlives its views and is poisoned then."""
+    """What `device._aligned_buffer` gives, in memory that outlives its views and is poisoned then."""
     keeper = (ctypes.c_char * (size + 2 * devices.ALIGNMENT))()
     start = -ctypes.addressof(keeper) % devices.ALIGNMENT
     address = ctypes.addressof(keeper) + start
@@ -330,7 +330,7 @@ def check(seed, steps=40):
 
 
 def main(first, count):
-    devices._aligned = poisoned_memory
+    devices._aligned_buffer = poisoned_memory
     wrong = []
     for seed in range(first, first + count):
         print("seed", seed, file=sys.stderr, flush=True)

@@ -12,7 +12,7 @@ from ...errors import GraphFileError
 from ..runtime.arrays.foreign import memory_at
 from ..runtime.devices.device import CPU, Device
 from ..runtime.devices.device_memory import on_host
-from ..runtime.devices.memory_range import MemoryRange, merged
+from ..runtime.devices.memory_range import MemoryRange, merge_ranges
 from ..types.scalars import uint8
 
 PHASE = 64
@@ -59,7 +59,7 @@ class Regions:
 
     def merge(self) -> None:
         """Make regions of all that was added."""
-        self.merged = [Region(*piece, host) for host, pieces in self._pieces.items() for piece in merged(pieces)]
+        self.merged = [Region(*piece, host) for host, pieces in self._pieces.items() for piece in merge_ranges(pieces)]
         for host in self._pieces:
             self._lows[host] = [(r.low, k) for k, r in enumerate(self.merged) if r.on_host is host]
 

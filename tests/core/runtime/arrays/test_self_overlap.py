@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import warpsim as wp
-from warpsim.core.runtime.arrays.self_overlap import Search, elements_meet, first_multiple, joined
+from warpsim.core.runtime.arrays.self_overlap import Search, elements_meet, first_multiple, join_axes
 
 MORE = int(os.environ.get("WARPSIM_STRIDED_LAYOUTS", "0"))
 EXTENTS = {1: 60, 2: 16, 3: 7, 4: 5, 5: 4}
@@ -78,7 +78,7 @@ def test_least_multiples_are_found():
 
 
 def test_dimensions_that_follow_on_each_other_are_joined():
-    assert joined([(4, 2), (12, 4), (100, 3), (400, 1)], 4) == ([(100, 7)], 60)
+    assert join_axes([(4, 2), (12, 4), (100, 3), (400, 1)], 4) == ([(100, 7)], 60)
 
 
 def test_long_searches_end_with_yes():

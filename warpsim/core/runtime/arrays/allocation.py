@@ -19,8 +19,8 @@ from ..devices.capture import current_graph
 from ..devices.memory_range import EVERYWHERE, MemoryRange, bounds, range_of, share_elements
 from . import saved_contents
 from .call_site import CallSite
-from .exports import exported
-from .saved_contents import Read, Session, Writer, active, lock, suspended
+from .exports import export_view
+from .saved_contents import Read, Session, Writer, active, lock, suspended_tapes
 
 if TYPE_CHECKING:
     from .assignment import Writable
@@ -60,7 +60,7 @@ class Allocation:
             if self.reads or self.known:
                 self._note_exposed(view)
             return view
-        shared = exported(view, address)
+        shared = export_view(view, address)
         self.exports = [held for held in self.exports if held() is not None]
         self.exports.append(ref(shared))
         if address not in _foreign:
@@ -148,7 +148,7 @@ class Allocation:
         """
         with lock:
             now, stay = current_graph(), []
-            trusted = [tape.session for tape in suspended()]
+            trusted = [tape.session for tape in suspended_tapes()]
             for session in self.users:
                 sees = session in sessions or session in trusted or session.frame is not now
                 if session.live and not sees:
@@ -257,7 +257,7 @@ class Allocation:
         self, read: Read, addresses: MemoryRange, held: Held | None, sessions: list[Session], writer: Writer
     ) -> None:
         """Contents that a tape needs are about to be overwritten, and the tape does not see it."""
-        session, trusted = read.session, [tape.session for tape in suspended()]
+        session, trusted = read.session, [tape.session for tape in suspended_tapes()]
         words = f"{writer.what} at {writer.place}"
         if (sessions or trusted) and not session.done and config.tape_snapshots != "error":
             read.save(held, writer)  # its backward is still to come, and another tape's work is in the way

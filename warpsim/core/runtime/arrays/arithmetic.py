@@ -14,7 +14,7 @@ _MAP = "warpsim.core.runtime.map"  # floors above arrays: what an operator does 
 _OPS = "warpsim.core.ops"
 
 
-def _mapped(operation: str, *operands: object, out: object = None) -> Any:
+def _map(operation: str, *operands: object, out: object = None) -> Any:
     """`map` of a built-in; both load when somebody first calculates."""
     return import_module(_MAP).map(getattr(import_module(_OPS), operation), *operands, out=out)
 
@@ -23,16 +23,16 @@ def _operators(operation: str) -> tuple[Any, Any, Any]:
     """`x + y`, its form for an array on the right only, and `x += y`."""
 
     def operator(self: object, other: object) -> Any:
-        return _mapped(operation, self, other)
+        return _map(operation, self, other)
 
-    def reflected(self: object, other: object) -> Any:
-        return _mapped(operation, other, self)
+    def operator_on_the_right(self: object, other: object) -> Any:
+        return _map(operation, other, self)
 
     def in_place(self: object, other: object) -> Any:
-        _mapped(operation, self, other, out=self)
+        _map(operation, self, other, out=self)
         return self
 
-    return operator, reflected, in_place
+    return operator, operator_on_the_right, in_place
 
 
 class Arithmetic:
@@ -47,7 +47,7 @@ class Arithmetic:
     __pow__, __rpow__, __ipow__ = _operators("pow")
 
     def __neg__(self) -> Any:
-        return _mapped("neg", self)
+        return _map("neg", self)
 
     def __pos__(self) -> Any:
-        return _mapped("pos", self)
+        return _map("pos", self)

@@ -41,8 +41,8 @@ from .host_memory import (
     host_element,
     memory_of,
     normalized_shape,
-    refused,
-    reinterpreted,
+    reinterpret,
+    why_unusable,
 )
 from .keys import is_table, keys_of, table_of
 from .made_of_arrays import follow
@@ -155,7 +155,7 @@ class array(Differentiable, metaclass=_ArrayMeta):
         ndim = memory.ndim - element_rank(element)
         if not 1 <= ndim <= MAX_NDIM:
             raise ArrayError(f"an array of {type_name(element)} has rank {ndim}\nexpected: 1 to {MAX_NDIM}")
-        if problem := refused(memory, ndim):
+        if problem := why_unusable(memory, ndim):
             raise ArrayError(problem)
         self._data, self.dtype, self.device, self.ndim = memory, element, device, ndim
         self.shape: tuple[int, ...] = memory.shape[:ndim]
@@ -263,7 +263,9 @@ class array(Differentiable, metaclass=_ArrayMeta):
         memory = self._memory.export(self._data, self._address)
         if scalars.is_bfloat16(self._data.dtype.type):  # NumPy has no form for it
             return interop.on_host(memory, max_version, copy)
-        return memory.__dlpack__(stream=stream, **_given(max_version=max_version, dl_device=dl_device, copy=copy))
+        return memory.__dlpack__(
+            stream=stream, **_without_none(max_version=max_version, dl_device=dl_device, copy=copy)
+        )
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (interop.HOST, 0) if self.device.shares_host_memory else (interop.CUDA, self.device.ordinal)
@@ -280,7 +282,7 @@ class array(Differentiable, metaclass=_ArrayMeta):
         """
         keys = keys_of(key, self.ndim)
         if any(is_table(k) for k in keys):
-            return self._gathered(keys)
+            return self._gather(keys)
         try:
             part = self._data[keys]
         except IndexError as error:
@@ -289,7 +291,7 @@ class array(Differentiable, metaclass=_ArrayMeta):
             return host_element(on_host(part), self.dtype, self._held)
         return self._view(part, lambda g: g[keys])
 
-    def _gathered(self, keys: tuple[Any, ...]) -> Any:
+    def _gather(self, keys: tuple[Any, ...]) -> Any:
         """An indexedarray: index tables stay, integers take a view first, slices become tables."""
         numbers = [isinstance(k, int | np.integer) for k in keys]
         view = tuple(k if number else slice(None) for k, number in zip(keys, numbers, strict=True))
@@ -310,7 +312,7 @@ class array(Differentiable, metaclass=_ArrayMeta):
         self._known_view(view)
         return view
 
-    def _described(self, words: bytes) -> array:
+    def _view_at(self, words: bytes) -> array:
         """The view of this array that a descriptor stands for."""
         numbers = [int.from_bytes(words[k : k + 8], "little") for k in range(0, len(words), 8)]
         n = len(numbers) // 2 - 1
@@ -360,16 +362,16 @@ class array(Differentiable, metaclass=_ArrayMeta):
 
     def contiguous(self) -> array:
         """This array if it is contiguous, else a contiguous copy."""
-        return self if self.is_contiguous else self._copied(self.device, self.requires_grad)
+        return self if self.is_contiguous else self._copy_to(self.device, self.requires_grad)
 
     def to(self, device: DeviceLike, requires_grad: bool | None = None) -> array:
         """This array if it is on the device already, else a copy there."""
         device = get_device(device)
         if device is self.device:
             return self
-        return self._copied(device, self.requires_grad if requires_grad is None else requires_grad)
+        return self._copy_to(device, self.requires_grad if requires_grad is None else requires_grad)
 
-    def _copied(self, device: Device, requires_grad: bool) -> array:
+    def _copy_to(self, device: Device, requires_grad: bool) -> array:
         copy = array._wrap(allocate(self.shape, self.dtype, zero=False, device=device), self.dtype, device)
         copy.assign(self)
         copy.requires_grad = requires_grad
@@ -394,7 +396,7 @@ class array(Differentiable, metaclass=_ArrayMeta):
                 f"a view of {type_name(self.dtype)} as {type_name(element)}\nexpected: types without arrays in them, "
                 "as numbers that are taken for an array lead anywhere"
             )
-        view = array._wrap(reinterpreted(self._data, self.ndim, new), element, self.device, owner=self)
+        view = array._wrap(reinterpret(self._data, self.ndim, new), element, self.device, owner=self)
         if self._grad is not None:
             view._grad = self._grad.view(element)
             view._pack()
@@ -407,7 +409,7 @@ class array(Differentiable, metaclass=_ArrayMeta):
         compound = element_rank(self.dtype) > 0
         element = (self.dtype.kind, self.dtype.shape, self.dtype.dtype) if compound else self.dtype
         grads = self._grad and np.array(self._grad._contents())
-        return _restored, (np.array(self._contents()), element, str(self.device), grads)
+        return _restore, (np.array(self._contents()), element, str(self.device), grads)
 
     def __str__(self) -> str:
         return str(self._contents())
@@ -417,7 +419,7 @@ class array(Differentiable, metaclass=_ArrayMeta):
         return f"array(shape={self.shape}, dtype={type_name(self.dtype)}, device={self.device}{gradient})"
 
 
-def _restored(
+def _restore(
     contents: np.ndarray, element: tuple[str, tuple[int, ...], type] | type, device: str, grad: np.ndarray | None
 ) -> array:
     dtype = compounds.compound_type(*element) if isinstance(element, tuple) else element
@@ -428,7 +430,7 @@ def _restored(
     return restored
 
 
-def _given(**options: object) -> dict[str, Any]:
+def _without_none(**options: object) -> dict[str, Any]:
     """Options that were named: NumPy before 2.1 knows none of them."""
     return {name: value for name, value in options.items() if value is not None}
 

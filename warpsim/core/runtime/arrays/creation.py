@@ -19,7 +19,7 @@ from ..devices.cuda import interop
 from ..devices.device import DeviceLike, device_of, get_device
 from ..devices.stream import ScopedStream, Stream
 from .array import array
-from .host_memory import ShapeLike, TypedMemory, allocate, check_extents, checked_dtype, normalized_shape, refused
+from .host_memory import ShapeLike, TypedMemory, allocate, check_extents, checked_dtype, normalized_shape, why_unusable
 from .made_of_arrays import follow
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def empty(
 
     Raises `ArrayError` for a shape or dtype that no array has, `DeviceError` for an unknown device.
     """
-    return _made(_extents(shape, kwargs), dtype, device, requires_grad, pinned, retain_grad, False, strides)
+    return _new_array(_extents(shape, kwargs), dtype, device, requires_grad, pinned, retain_grad, False, strides)
 
 
 def zeros(
@@ -62,7 +62,7 @@ def zeros(
 
     In a kernel, `wp.zeros(shape=8, dtype=float)` is an array of zeros on the thread's stack; its shape is constant.
     """
-    a = _made(_extents(shape, kwargs), dtype, device, requires_grad, pinned, retain_grad, True, strides)
+    a = _new_array(_extents(shape, kwargs), dtype, device, requires_grad, pinned, retain_grad, True, strides)
     if current_graph() is not None:
         a.zero_()
     return a
@@ -94,7 +94,7 @@ def ones(
     return full(shape, 1, dtype, device, requires_grad, pinned, retain_grad, **kwargs)
 
 
-def _made(
+def _new_array(
     extents: tuple[int, ...], dtype: object, device: DeviceLike, requires_grad: bool, pinned: bool, retain_grad: bool,
     zero: bool, strides: Iterable[int] | None,
 ) -> array:  # fmt: skip
@@ -262,13 +262,13 @@ def from_numpy(
     """
     contents = np.asarray(arr)
     if dtype is None:
-        dtype = _inferred(contents) if shape is None else checked_dtype(contents.dtype.type)
+        dtype = _infer_dtype(contents) if shape is None else checked_dtype(contents.dtype.type)
     a = array(contents, dtype=dtype, shape=shape, device=device, requires_grad=requires_grad, retain_grad=retain_grad)
     follow(a, arr)
     return a
 
 
-def _inferred(arr: np.ndarray) -> Any:
+def _infer_dtype(arr: np.ndarray) -> Any:
     base = checked_dtype(arr.dtype.type)
     try:
         if arr.ndim == 2:
@@ -300,19 +300,19 @@ def from_dlpack(source: object, dtype: object = None) -> array:
     for what is no memory of the host or of a CUDA device. Elements of one size may be taken for each other, bool for
     uint8 for example.
     """
-    memory = _lent(source)
+    memory = _memory_from(source)
     if dtype is not None and memory.dtype.names is None:
-        memory = _renamed(memory, structs.numpy_dtype(checked_dtype(dtype)).base)
+        memory = _reinterpret(memory, structs.numpy_dtype(checked_dtype(dtype)).base)
     a = array(memory, dtype=dtype or checked_dtype(memory.dtype.type), device=device_of(memory), copy=False)
     if memory.size and not np.may_share_memory(a._data, memory):
-        why = refused(memory, memory.ndim) or f"{memory.dtype} memory of shape {memory.shape}"
+        why = why_unusable(memory, memory.ndim) or f"{memory.dtype} memory of shape {memory.shape}"
         raise ArrayError(f"cannot be shared as {type_name(a.dtype)}: {why}")
     return a
 
 
-def _lent(source: object) -> np.ndarray:
+def _memory_from(source: object) -> np.ndarray:
     if type(source).__name__ == "PyCapsule":
-        return interop.lent(source)
+        return interop.memory_of_capsule(source)
     kind = interop.device_kind(source)
     if kind[0] not in interop.KNOWN:
         raise ArgumentTypeError(f"memory on DLPack device {kind}\nexpected: a CPU or a CUDA device")
@@ -325,7 +325,7 @@ def _lent(source: object) -> np.ndarray:
         capsule = _host_capsule(source)
     except (AttributeError, BufferError, RuntimeError, TypeError) as error:
         raise DeviceError(f"memory of {type(source).__name__} cannot be shared: {error}") from error
-    return interop.lent(capsule)
+    return interop.memory_of_capsule(capsule)
 
 
 def _host_capsule(source: Any) -> Any:
@@ -335,7 +335,7 @@ def _host_capsule(source: Any) -> Any:
         return source.__dlpack__()
 
 
-def _renamed(memory: np.ndarray, base: np.dtype) -> np.ndarray:
+def _reinterpret(memory: np.ndarray, base: np.dtype) -> np.ndarray:
     """Memory of booleans or integers as another type of the same size; other memory as it is."""
     alike = memory.dtype.kind in "biu" and base.kind in "biu" and memory.dtype.itemsize == base.itemsize
     return memory.view(base) if alike else memory

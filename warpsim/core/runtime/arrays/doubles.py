@@ -12,7 +12,7 @@ import numpy as np
 from ....errors import ArrayError
 from ...types.scalars import uint8
 from ..devices.device import ALIGNMENT, Device, device_of
-from ..devices.memory_range import MemoryRange, bounds, merged
+from ..devices.memory_range import MemoryRange, bounds, merge_ranges
 from .foreign import memory_at
 from .host_memory import allocate_like
 
@@ -31,7 +31,7 @@ class Doubles:
             device, addresses = device_of(view), bounds(view)
             if view.size and not _is_known(device, addresses, known):
                 ranges.setdefault(device, []).append(addresses)
-        apart = sorted(((d, r) for d, of in ranges.items() for r in merged(of)), key=lambda pair: pair[0].alias)
+        apart = sorted(((d, r) for d, of in ranges.items() for r in merge_ranges(of)), key=lambda pair: pair[0].alias)
         self._blocks: list[_Block] = [*known, *(_Block(device, addresses, contents) for device, addresses in apart)]
 
     def of(self, view: np.ndarray) -> np.ndarray:
@@ -43,7 +43,7 @@ class Doubles:
         start = addresses.low - block.addresses.low
         return device.view_of(np.ndarray(view.shape, view.dtype, block.memory, start, view.strides))
 
-    def gathered(self, view: np.ndarray) -> np.ndarray:
+    def gather(self, view: np.ndarray) -> np.ndarray:
         """A copy of what there is beside any view, in its shape; zeros where there is nothing."""
         if not view.size:
             return allocate_like(view)

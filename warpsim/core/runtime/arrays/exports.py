@@ -19,7 +19,7 @@ class _Buffer(ctypes.c_ubyte * (1 << 62)):  # type: ignore[misc]
     owner: np.ndarray
 
 
-def exported(view: np.ndarray, address: int) -> np.ndarray:
+def export_view(view: np.ndarray, address: int) -> np.ndarray:
     """A view of the same memory that lives as long as any view made of it.
 
     NumPy lets a view of a view hold the array at the end of that chain alone. This one is such an end, as the memory

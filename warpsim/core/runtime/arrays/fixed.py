@@ -63,7 +63,7 @@ class Fixed:
             return
         own = getattr(type(self), name, None)
         if name[0] != "_" and (not isinstance(own, property) or own.fset is None):
-            value = self._admitted(name, value)
+            value = self._admit(name, value)
         object.__setattr__(self, name, value)
 
     def __delattr__(self, name: str) -> None:
@@ -71,7 +71,7 @@ class Fixed:
             raise FixedAttributeError(f"{type(self).__name__}.{name} cannot be deleted")
         object.__delattr__(self, name)
 
-    def _admitted(self, name: str, value: Any) -> Any:
+    def _admit(self, name: str, value: Any) -> Any:
         """What is set in the place of an attribute. Raises `FixedAttributeError` for one that stays."""
         if name in self.settings:
             return self.settings[name](value, name)

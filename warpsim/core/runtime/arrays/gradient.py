@@ -40,7 +40,7 @@ class Differentiable(Writable):
     def _pack(self) -> None:
         raise NotImplementedError
 
-    def _copied(self, device: Device, requires_grad: bool) -> array:
+    def _copy_to(self, device: Device, requires_grad: bool) -> array:
         raise NotImplementedError
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -122,7 +122,7 @@ class Differentiable(Writable):
     def __copy__(self) -> Any:
         """Contents and gradient in fresh contiguous memory; for a tape that records, or a graph, what `clone` makes."""
         if self._held is None and (active() or current_graph() is not None):
-            return self._copied(self.device, self.requires_grad)
+            return self._copy_to(self.device, self.requires_grad)
         rebuild, parts = self.__reduce__()
         return rebuild(*parts)
 

@@ -92,7 +92,7 @@ class Held(dict[bytes, Any]):
         for words in self.present() - self.keys():
             owner = exact.get(words) or next((a for a in self.loose.values() if _is_view(words, a)), None)
             if owner is not None:
-                stored[words] = owner if words in exact else owner._described(words)
+                stored[words] = owner if words in exact else owner._view_at(words)
         self.add(stored)
 
     def owners(self) -> dict[bytes, Any]:

@@ -1,7 +1,7 @@
 """Host memory of arrays as NumPy arrays: allocated or adopted, checked, and read as elements.
 
 Guarantees of what `allocate` and `memory_of` return: the element's extents are the trailing axes
-and lie packed, addresses fit the element type, strides are never negative. `refused` names what
+and lie packed, addresses fit the element type, strides are never negative. `why_unusable` names what
 foreign memory lacks of that.
 """
 
@@ -182,7 +182,7 @@ def allocate(
         steps = checked_strides(strides, shape) if strides is not None else contiguous_strides(shape, layout.itemsize)
         memory = home.zeros((*shape, *inner), base, (*steps, *contiguous_strides(inner, base.itemsize)))
     elif pinned and home.shares_host_memory and (gpu := next(iter(get_cuda_devices()), None)) is not None:
-        memory = gpu.pinned((*shape, *inner), base, zero)
+        memory = gpu.allocate_pinned((*shape, *inner), base, zero)
     else:
         memory = (home.zeros if zero else home.empty)((*shape, *inner), base)
     if memory_tracker.is_tracking():
@@ -225,11 +225,11 @@ def memory_of(
         check_range(source, layout.base)
     if isinstance(data, np.ndarray) and source.dtype == np.uint16 and is_bfloat16(layout.base.type):
         source = source.view(layout.base)  # how libraries without the type pass its bits
-    source = fitted(source, element, layout, shape)
+    source = fit(source, element, layout, shape)
     if own_type is None and structs.holds_arrays(element):
         held.update(owners_of(on_host(source), element))
     if not copy and source.dtype == layout.base and is_memory_of(source, device):
-        problem = refused(source, source.ndim - element_rank(element))
+        problem = why_unusable(source, source.ndim - element_rank(element))
         if problem.startswith("negative"):
             raise ArrayError(problem)
         if not problem:
@@ -265,7 +265,7 @@ def is_memory_of(memory: np.ndarray, device: Device) -> bool:
     return device_of(memory).memory_space == device.memory_space
 
 
-def refused(memory: np.ndarray, ndim: int) -> str:
+def why_unusable(memory: np.ndarray, ndim: int) -> str:
     """Why an array of rank `ndim` cannot use this memory as it is; nothing when it can."""
     if any(s < 0 for s in memory.strides):
         return "negative strides\nhelp: copy the data first: np.ascontiguousarray(x)"
@@ -346,7 +346,7 @@ def check_range(source: np.ndarray, base: np.dtype) -> None:
         raise ArrayError(f"{wrong} does not fit {base}\nexpected: {limits.min} to {limits.max}")
 
 
-def fitted(source: np.ndarray, element: type, layout: np.dtype, shape: tuple[int, ...] | None) -> np.ndarray:
+def fit(source: np.ndarray, element: type, layout: np.dtype, shape: tuple[int, ...] | None) -> np.ndarray:
     """`source` with the element's extents as trailing axes, and the wanted shape in front."""
     inner = layout.shape
     if structs.is_struct(element):
@@ -390,7 +390,7 @@ def _as_records(source: np.ndarray, element: type, layout: np.dtype) -> np.ndarr
     return records
 
 
-def reinterpreted(memory: np.ndarray, ndim: int, layout: np.dtype) -> np.ndarray:
+def reinterpret(memory: np.ndarray, ndim: int, layout: np.dtype) -> np.ndarray:
     """The same memory as elements of another layout: of equal size, or made of scalars of equal size.
 
     What is left of the components becomes trailing extents, and what elements take is taken from these: vec3 (n,) is

@@ -101,7 +101,7 @@ def struct_of(base: type, name: str, dtype: type, fields: dict[str, Any]) -> Str
     return StructType(f"{name}[{type_name(dtype)}]", (base,), body)
 
 
-def selected(fa: object, indices: object, base: type[InPieces], name: str) -> array:
+def selection_table(fa: object, indices: object, base: type[InPieces], name: str) -> array:
     """The table of a selection, of an array or of a selection of one. Raises `ArrayError` for indices outside."""
     if not isinstance(fa, base) or not isinstance(indices, array):
         raise ArrayError(f"{fa!r} at {indices!r}\nexpected: a {name}, and an array of int32")

@@ -28,16 +28,16 @@ class Mirror:
             self.of(a)._data[...] = numbers
 
     @overload
-    def gathered(self, a: array) -> array: ...
+    def gather(self, a: array) -> array: ...
 
     @overload
-    def gathered(self, a: indexedarray) -> indexedarray: ...
+    def gather(self, a: indexedarray) -> indexedarray: ...
 
-    def gathered(self, a: array | indexedarray) -> array | indexedarray:
+    def gather(self, a: array | indexedarray) -> array | indexedarray:
         """A copy of what the mirror has of an array, and zeros elsewhere; also of one that it has only parts of."""
         if isinstance(a, indexedarray):
-            return indexedarray(self.gathered(a.data), a.indices)
-        return array._wrap(self._doubles.gathered(a._data), a.dtype, a.device)
+            return indexedarray(self.gather(a.data), a.indices)
+        return array._wrap(self._doubles.gather(a._data), a.dtype, a.device)
 
     @overload
     def of(self, a: array) -> array: ...

@@ -62,7 +62,7 @@ def _count(change: int) -> None:
         alert += change
 
 
-def paused() -> bool:
+def is_paused() -> bool:
     """Whether tapes that began before are to see nothing of what this thread does."""
     return getattr(_state, "paused", False)
 
@@ -76,7 +76,7 @@ class Paused:
     """`with Paused():` nothing that this thread does is recorded. Whoever pauses answers to the tapes for it."""
 
     def __enter__(self) -> None:
-        self.tapes, self.outer, self.behind = active(), paused(), suspended()
+        self.tapes, self.outer, self.behind = active(), is_paused(), suspended_tapes()
         set_active(())
         _state.paused, _state.suspended = True, (*self.behind, *self.tapes)
 
@@ -85,7 +85,7 @@ class Paused:
         _state.paused, _state.suspended = self.outer, self.behind
 
 
-def suspended() -> tuple[Any, ...]:
+def suspended_tapes() -> tuple[Any, ...]:
     """The tapes that would record this thread, were it not paused."""
     return getattr(_state, "suspended", ())
 
@@ -93,7 +93,7 @@ def suspended() -> tuple[Any, ...]:
 class User(Protocol):
     """What looks at contents in reverse."""
 
-    def needed(self) -> bool:
+    def is_needed(self) -> bool:
         """Whether it really does."""
 
 
@@ -192,7 +192,7 @@ class Session:
         """Raise when something that the tape did not see changed what a gradient needs."""
         self.look()
         for read in self.reads:
-            if read.spoiled and read.needed():
+            if read.spoiled and read.is_needed():
                 raise TapeOverwriteError(
                     f"{read.name} was changed after it was recorded\n"
                     f"found: recorded at {read.place}, changed by {read.spoiled}\n"
@@ -241,13 +241,13 @@ class Read:
         self.users[user] = None
         self.last = user
 
-    def needed(self) -> bool:
-        return any(user.needed() for user in self.users)
+    def is_needed(self) -> bool:
+        return any(user.is_needed() for user in self.users)
 
     @property
     def name(self) -> str:
         """The array in words: as the argument of a kernel whose adjoint needs it."""
-        user = next((user for user in self.users if user.needed()), self.last)
+        user = next((user for user in self.users if user.is_needed()), self.last)
         return f"{user} (shape {self.view.shape}, {self.view.dtype})"
 
     def forget(self) -> None:
@@ -260,7 +260,7 @@ class Read:
 
         held: of memory whose elements refer to arrays, those.
         """
-        if (self.counts is not None and self.notice_change()) or not self.needed():
+        if (self.counts is not None and self.notice_change()) or not self.is_needed():
             return
         if config.tape_snapshots == "error":
             raise TapeOverwriteError(
@@ -296,7 +296,7 @@ class Read:
         if here and self.copy is None and not isinstance(self.view, DeviceMemory):
             self.print = fingerprint(self.view)
 
-    def changed(self, prints: bool, counts: bool) -> str:
+    def find_writer(self, prints: bool, counts: bool) -> str:
         """Who wrote since the contents were registered, by checksums NumPy, by counts PyTorch; empty for nobody."""
         if self.copy is not None:
             return ""
@@ -307,7 +307,7 @@ class Read:
 
     def notice_change(self, prints: bool = True, counts: bool = True) -> bool:
         """Note it if somebody wrote whom nobody saw, and say whether this is so."""
-        by = self.changed(prints, counts)
+        by = self.find_writer(prints, counts)
         if by:
             self.spoiled = by
             self.session.note_unseen(self.memory, self.addresses, by, self.since)

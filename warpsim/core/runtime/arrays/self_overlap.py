@@ -30,7 +30,7 @@ def elements_meet(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: in
     """`meets_itself` of any memory with this shape and these strides [bytes]."""
     if 0 in shape:
         return False
-    axes, block = joined(sorted((abs(s), n - 1) for s, n in zip(strides, shape, strict=True) if n > 1), itemsize)
+    axes, block = join_axes(sorted((abs(s), n - 1) for s, n in zip(strides, shape, strict=True) if n > 1), itemsize)
     if is_nested(axes, block):
         return False
     if axes[0][0] < block:
@@ -38,7 +38,7 @@ def elements_meet(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: in
     return pair_meets(axes[0], axes[1], block) if len(axes) == 2 else Search(axes, block).finds()
 
 
-def joined(axes: list[Axis], itemsize: int) -> tuple[list[Axis], int]:
+def join_axes(axes: list[Axis], itemsize: int) -> tuple[list[Axis], int]:
     """As few axes as have the same elements, the smallest stride first; packed inner ones make blocks of bytes."""
     result: list[Axis] = []
     block = itemsize

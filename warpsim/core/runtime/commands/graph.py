@@ -50,7 +50,7 @@ class Graph(Unique):
         self.kept: list[Any] = []
 
     def add(self, step: Step) -> None:
-        if saved_contents.paused():
+        if saved_contents.is_paused():
             self.unseen.add(len(self.steps))
         self.steps.append(step)
         self.batches = None
@@ -182,7 +182,7 @@ def capture_begin(device: DeviceLike = None) -> None:
     if current_graph() is not None:
         raise LaunchError("a capture is already running on this thread\nhelp: call capture_end() first")
     graph = Graph(get_device(device))
-    graph.tapes_outside, graph.paused_outside = saved_contents.active(), saved_contents.paused()
+    graph.tapes_outside, graph.paused_outside = saved_contents.active(), saved_contents.is_paused()
     saved_contents.set_active(())
     saved_contents.set_paused(False)
     set_current_graph(graph)

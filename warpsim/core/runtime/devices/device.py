@@ -178,7 +178,7 @@ class Device:
     def _room(self, size: int, zero: bool) -> tuple[Any, int]:
         """A buffer, and the place in it where memory begins."""
         allocator = self.allocator
-        return _aligned(size, zero) if allocator is None or not size else (buffer_from(allocator, size, zero), 0)
+        return _aligned_buffer(size, zero) if allocator is None or not size else (buffer_from(allocator, size, zero), 0)
 
     @cached_property
     def default_allocator(self) -> Allocator:
@@ -188,20 +188,20 @@ class Device:
     @cached_property
     def pinned_allocator(self) -> Allocator:
         """Memory of the host for copies to and from devices, page-locked where there is one that gains by it."""
-        return DefaultAllocator(f"{self.alias} pinned", self._pinned)
+        return DefaultAllocator(f"{self.alias} pinned", self._pinned_bytes)
 
-    def _pinned(self, size: int) -> Any:
+    def _pinned_bytes(self, size: int) -> Any:
         gpu = next(iter(find_cuda()), None)
-        return self._own_memory(size) if gpu is None else gpu.pinned((size,), np.uint8, False)
+        return self._own_memory(size) if gpu is None else gpu.allocate_pinned((size,), np.uint8, False)
 
     def _own_memory(self, size: int) -> Any:
-        return np.ndarray((size,), np.uint8, *_aligned(size, zero=False))
+        return np.ndarray((size,), np.uint8, *_aligned_buffer(size, zero=False))
 
     def view_of(self, addresses: np.ndarray) -> np.ndarray:
         """A NumPy array over addresses of the device as memory of it."""
         return addresses
 
-    def pinned(self, shape: tuple[int, ...], dtype: npt.DTypeLike, zero: bool) -> np.ndarray:
+    def allocate_pinned(self, shape: tuple[int, ...], dtype: npt.DTypeLike, zero: bool) -> np.ndarray:
         """Memory of the host that copies to and from this device need no detour for; any, for devices of the host."""
         return (self.zeros if zero else self.empty)(shape, dtype)
 
@@ -244,7 +244,7 @@ DeviceLike = Device | str | None
 """What names a device in annotations: itself, its name, or None for the current one."""
 
 
-def _aligned(size: int, zero: bool) -> tuple[Any, int]:
+def _aligned_buffer(size: int, zero: bool) -> tuple[Any, int]:
     """A buffer, and the first aligned place in it."""
     raw = (np.zeros if zero else np.empty)(size + ALIGNMENT, np.uint8)
     return raw.data, -raw.ctypes.data % ALIGNMENT

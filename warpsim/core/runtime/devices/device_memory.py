@@ -78,7 +78,7 @@ class DeviceMemory(np.ndarray):
         given_extents = shape[0] if len(shape) == 1 and not isinstance(shape[0], int | np.integer) else shape
         extents = tuple(self.size // max(1, -math.prod(given_extents)) if n == -1 else int(n) for n in given_extents)
         # NumPy finds out whether it must copy by copying, so it is asked only about what is packed.
-        strides = regrouped(self.shape, self.strides, extents) if math.prod(extents) == self.size else None
+        strides = regroup_strides(self.shape, self.strides, extents) if math.prod(extents) == self.size else None
         if strides is None:
             return self.copy().reshape(extents)
         return np.lib.stride_tricks.as_strided(self, extents, strides, subok=True)
@@ -162,7 +162,7 @@ def _by_host(name: str) -> Any:
     return method
 
 
-def _refused(name: str) -> Any:
+def _refusal(name: str) -> Any:
     """A method that would write to the memory from C."""
 
     def method(self: DeviceMemory, *args: object, **options: object) -> Any:
@@ -174,7 +174,7 @@ def _refused(name: str) -> Any:
 for _name in _READING:
     setattr(DeviceMemory, _name, _by_host(_name))
 for _name in _WRITING:
-    setattr(DeviceMemory, _name, _refused(_name))
+    setattr(DeviceMemory, _name, _refusal(_name))
 
 
 def _copyto(
@@ -227,7 +227,9 @@ def on_host(x: object) -> Any:
     return x.host() if isinstance(x, DeviceMemory) else x
 
 
-def regrouped(shape: tuple[int, ...], strides: tuple[int, ...], new_shape: tuple[int, ...]) -> tuple[int, ...] | None:
+def regroup_strides(
+    shape: tuple[int, ...], strides: tuple[int, ...], new_shape: tuple[int, ...]
+) -> tuple[int, ...] | None:
     """Strides with which other extents of as many elements meet the same memory in the same order, if there are any."""
     runs: list[tuple[int, int]] = []  # elements at one distance from each other, the innermost first
     for n, step in zip(reversed(shape), reversed(strides), strict=True):

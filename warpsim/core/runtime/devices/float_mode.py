@@ -61,7 +61,7 @@ def in_standard_mode(compute: Callable[P, R]) -> Callable[P, R]:
     """Decorator: the function computes in the standard mode."""
 
     @wraps(compute)
-    def computed(*args: P.args, **options: P.kwargs) -> Any:
+    def compute_in_mode(*args: P.args, **options: P.kwargs) -> Any:
         switch = _switch()
         before = switch.enter()
         try:
@@ -70,4 +70,4 @@ def in_standard_mode(compute: Callable[P, R]) -> Callable[P, R]:
             if before:
                 switch.leave(before)
 
-    return computed
+    return compute_in_mode

@@ -116,7 +116,7 @@ def share_elements(a: np.ndarray, b: np.ndarray) -> bool:
         return True
 
 
-def merged(ranges: Iterable[MemoryRange]) -> list[MemoryRange]:
+def merge_ranges(ranges: Iterable[MemoryRange]) -> list[MemoryRange]:
     """Ranges that do not meet, of the same addresses."""
     joined: list[MemoryRange] = []
     for r in sorted(ranges):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ....errors import DeviceError, instance
 from .cuda import driver
 from .cuda.addresses import is_gpu
-from .cuda.driver import ended
+from .cuda.driver import finalize
 from .device import Device, DeviceLike, get_device, set_device
 from .unique import Unique
 
@@ -95,7 +95,7 @@ class Stream(Unique):
 
     def __del__(self) -> None:
         if hasattr(self, "_forget"):
-            ended(self.device, self._forget)
+            finalize(self.device, self._forget)
 
 
 class Event(Unique):
@@ -127,7 +127,7 @@ class Event(Unique):
 
     def __del__(self) -> None:
         if getattr(self, "handle", None) is not None:
-            ended(self.device, partial(driver.call, "cuEventDestroy", self.handle))
+            finalize(self.device, partial(driver.call, "cuEventDestroy", self.handle))
 
 
 def _is_done(device: CudaDevice, question: str, handle: object) -> bool:

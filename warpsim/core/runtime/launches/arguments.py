@@ -35,7 +35,7 @@ from ...types.arrays import ArrayType, descriptor_words, type_name
 from ...types.handles import LIVE
 from ..arrays.array import array
 from ..arrays.held import owners_of
-from ..arrays.host_memory import as_numpy, element_rank, fitted, is_memory_of
+from ..arrays.host_memory import as_numpy, element_rank, fit, is_memory_of
 from ..arrays.indexed import indexedarray
 from ..devices.cuda import interop
 from ..devices.device import CPU, Device
@@ -207,7 +207,7 @@ def wrapped(value: object, t: ArrayType, name: str, kernel: str, device: Device)
     inner = memory.shape[memory.ndim - len(layout.shape) :]
     if memory.ndim != t.ndim + element_rank(t.dtype) or inner != layout.shape:
         raise ArgumentTypeError(mismatch(name, kernel, f"an array of shape {memory.shape}", t, "rank"))
-    memory = fitted(memory, t.dtype, layout, None)
+    memory = fit(memory, t.dtype, layout, None)
     argument = array._wrap(memory, t.dtype, device, owner=value)
     if argument._held is not None:
         argument._held.add(owners_of(memory, t.dtype))

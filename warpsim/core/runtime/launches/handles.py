@@ -25,7 +25,7 @@ from ...types.handles import ADDRESS_BITS, HEADER, LIVE, ROW_BITS, ROWS, digest,
 from ...types.scalars import uint8
 from ..arrays import saved_contents
 from ..arrays.host_memory import allocate, write_struct
-from ..devices.cuda.driver import ended
+from ..devices.cuda.driver import finalize
 from ..devices.device import Device, DeviceLike, get_device
 from ..devices.unique import Unique
 from .interp import interpreted
@@ -89,7 +89,7 @@ class Record(Unique):
                 _rows.append(self._row)
             self._memory[:] = 0
             if self._there is not self._memory:
-                ended(self.device, partial(self._there.fill, 0))
+                finalize(self.device, partial(self._there.fill, 0))
             _resting.append(self._there)
 
     def __del__(self, process_ends: Callable[[], bool] = sys.is_finalizing) -> None:

@@ -34,7 +34,7 @@ class User:
     def __init__(self, needs: Needs, ref: ArrayRef):
         self.needs, self.ref = needs, ref
 
-    def needed(self) -> bool:
+    def is_needed(self) -> bool:
         """Whether its adjoint really does."""
         return self.ref in self.needs.looked_at
 
@@ -49,7 +49,7 @@ class Always:
     def __init__(self, what: str):
         self.what = what
 
-    def needed(self) -> bool:
+    def is_needed(self) -> bool:
         return True
 
     def __str__(self) -> str:

@@ -131,7 +131,7 @@ class Never:
     """A user that needs no contents."""
 
     @staticmethod
-    def needed() -> bool:
+    def is_needed() -> bool:
         return False
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import warpsim as wp
 from warpsim.core.runtime.devices.cuda import driver
 from warpsim.core.runtime.devices.cuda import memory as cuda_memory
-from warpsim.core.runtime.devices.cuda.strided import joined
+from warpsim.core.runtime.devices.cuda.strided import join_lines
 from warpsim.core.runtime.devices.device_memory import on_host
 from warpsim.errors import ArrayError, DeviceMemoryError, OutOfBoundsError
 
@@ -183,11 +183,11 @@ def test_views_travel_between_host_and_device_in_both_directions():
 
 
 def test_lines_join_up_to_what_an_index_holds():
-    assert joined([(4, 20, 20), (5, 4, 4)]) == [(20, 4, 4)]
-    assert joined([(4, 40, 20), (5, 4, 4)]) == [(4, 40, 20), (5, 4, 4)]
+    assert join_lines([(4, 20, 20), (5, 4, 4)]) == [(20, 4, 4)]
+    assert join_lines([(4, 40, 20), (5, 4, 4)]) == [(4, 40, 20), (5, 4, 4)]
     long = [(2**16, 2**16, 2**17), (2**15, 2, 4)]
-    assert joined(long) == long
-    assert joined([(2**16, 2**16, 2**17), (2**14, 4, 8)]) == [(2**30, 4, 8)]
+    assert join_lines(long) == long
+    assert join_lines([(2**16, 2**16, 2**17), (2**14, 4, 8)]) == [(2**30, 4, 8)]
 
 
 # ----- filling ------------------------------------------------------------------------------------

@@ -113,7 +113,7 @@ def set_mempool_enabled(device: DeviceLike, enable: bool) -> None:
 
 def get_mempool_release_threshold(device: DeviceLike = None) -> int:
     """How much freed memory the pool of a device keeps at most when the host waits for it [bytes]."""
-    return _asked(device, "CU_MEMPOOL_ATTR_RELEASE_THRESHOLD")
+    return _pool_attribute(device, "CU_MEMPOOL_ATTR_RELEASE_THRESHOLD")
 
 
 @checked
@@ -126,15 +126,15 @@ def set_mempool_release_threshold(device: DeviceLike, threshold: float) -> None:
 
 def get_mempool_used_mem_current(device: DeviceLike = None) -> int:
     """How much memory of the pool of a device is in use, by whatever part of this process [bytes]."""
-    return _asked(device, "CU_MEMPOOL_ATTR_USED_MEM_CURRENT")
+    return _pool_attribute(device, "CU_MEMPOOL_ATTR_USED_MEM_CURRENT")
 
 
 def get_mempool_used_mem_high(device: DeviceLike = None) -> int:
     """The most memory of the pool of a device that was in use so far [bytes]."""
-    return _asked(device, "CU_MEMPOOL_ATTR_USED_MEM_HIGH")
+    return _pool_attribute(device, "CU_MEMPOOL_ATTR_USED_MEM_HIGH")
 
 
-def _asked(device: DeviceLike, attribute: str) -> int:
+def _pool_attribute(device: DeviceLike, attribute: str) -> int:
     device = _require_pool(_gpu(device))
     return int(driver.call("cuMemPoolGetAttribute", device.pool, getattr(driver.api().CUmemPool_attribute, attribute)))
 
@@ -193,5 +193,5 @@ ScopedMempoolAccess = ScopedPeerAccess
 
 def get_cuda_driver_version() -> tuple[int, int] | None:
     """The version of CUDA that the driver is for, as (major, minor); None without a driver."""
-    version = driver.found().version
+    version = driver.find_driver().version
     return (version // 1000, version % 1000 // 10) if version else None

@@ -37,14 +37,14 @@ def place_of(address: int, span: int, device: Device | None = None) -> CudaDevic
 
     Raises `DeviceError` when the driver does not know the first or the last byte, or puts them on two devices.
     """
-    first, last = _known(address, device), _known(address + max(span, 1) - 1, device)
+    first, last = _device_at(address, device), _device_at(address + max(span, 1) - 1, device)
     if first is None or first is not last:
         where = "is no memory that CUDA knows" if first is None else f"on {first} ends before its {span:,} bytes"
         raise DeviceError(f"address {address:#x} {where}\nexpected: {span:,} bytes of memory of a CUDA device")
     return first
 
 
-def _known(address: int, device: Device | None) -> CudaDevice | None:
+def _device_at(address: int, device: Device | None) -> CudaDevice | None:
     asked = device if is_gpu(device) else device_numbered(0)
     asked.enter()
     names = driver.api().CUpointer_attribute

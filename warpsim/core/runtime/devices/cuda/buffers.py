@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..allotted import Allocator, address_from
-from .driver import ended
+from .driver import finalize
 
 if TYPE_CHECKING:
     from .device import CudaDevice
@@ -28,7 +28,7 @@ class Buffer:
         return {"data": (self.address, False), "shape": (self.size,), "typestr": "|u1", "version": 3}
 
     def __del__(self) -> None:
-        ended(self.device, partial(self.device.free, self.address, self.pooled, self.lent))
+        finalize(self.device, partial(self.device.free, self.address, self.pooled, self.lent))
 
 
 class Lent(Buffer):
@@ -42,4 +42,4 @@ class Lent(Buffer):
 
     def __del__(self) -> None:
         if hasattr(self, "allocator"):
-            ended(self.device, partial(self.device.give_back, self.allocator, self.address, self.size))
+            finalize(self.device, partial(self.device.give_back, self.allocator, self.address, self.size))

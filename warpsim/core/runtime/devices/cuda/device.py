@@ -34,7 +34,7 @@ from . import addresses, driver
 from .buffers import Buffer, Lent
 from .driver import call
 from .function import BLOCK_DIM, CudaFunction
-from .memory import CudaMemory, Pinned, viewed
+from .memory import CudaMemory, Pinned, view_buffer
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -84,7 +84,7 @@ class CudaDevice(Device):
             self._attribute(attribute.CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES)
         )
         """Whether copies read any memory of the host when they run; else only what is page-locked."""
-        self.alone = driver.found().count == 1
+        self.alone = driver.find_driver().count == 1
         """Whether no context of another device can take the place of the one here."""
         self.context: Any = None
         self.streams: dict[int, Any] = {}
@@ -205,7 +205,7 @@ class CudaDevice(Device):
             self._waiting.append(action)
             return
         try:
-            with self._visited():
+            with self._in_context():
                 action()
         finally:
             self._making.release()
@@ -220,7 +220,7 @@ class CudaDevice(Device):
                 self.finish(action)
 
     @contextlib.contextmanager
-    def _visited(self) -> Iterator[None]:
+    def _in_context(self) -> Iterator[None]:
         """Be in the context for a while: code around a finalizer has its own idea of the current device."""
         before = None if self.alone else call("cuCtxGetCurrent")
         self.enter()
@@ -263,13 +263,13 @@ class CudaDevice(Device):
     def empty(self, shape: tuple[int, ...], dtype: npt.DTypeLike) -> CudaMemory:
         """Fresh packed memory; its contents are undefined. Raises `DeviceMemoryError`."""
         layout = np.dtype(dtype)
-        return viewed(self.allocate(span_of(shape, None, layout.itemsize)), shape, layout, None, self)
+        return view_buffer(self.allocate(span_of(shape, None, layout.itemsize)), shape, layout, None, self)
 
     def zeros(self, shape: tuple[int, ...], dtype: npt.DTypeLike, strides: tuple[int, ...] | None = None) -> CudaMemory:
         """Fresh memory, zero from the first byte of its elements to the last; packed without `strides`."""
         layout = np.dtype(dtype)
         span = span_of(shape, strides, layout.itemsize)
-        memory = viewed(self.allocate(span), shape, layout, strides, self)
+        memory = view_buffer(self.allocate(span), shape, layout, strides, self)
         if span:
             self.call("cuMemsetD8Async", memory.address, 0, span, self.stream_handle)
         return memory
@@ -280,7 +280,7 @@ class CudaDevice(Device):
         memory.device = self
         return memory
 
-    def pinned(self, shape: tuple[int, ...], dtype: npt.DTypeLike, zero: bool) -> np.ndarray:
+    def allocate_pinned(self, shape: tuple[int, ...], dtype: npt.DTypeLike, zero: bool) -> np.ndarray:
         """Page-locked memory of the host: copies to and from devices need no detour."""
         layout = np.dtype(dtype)
         held = Pinned(span_of(shape, None, layout.itemsize), self, zero)
@@ -305,13 +305,13 @@ class CudaDevice(Device):
         stream = self.local.stream if self.local.outside is None else self.local.outside
         length, pooled = max(1, size), self.is_mempool_enabled
         try:
-            return Buffer(self, self._taken(length, stream, pooled), size, pooled)
+            return Buffer(self, self._allocate_raw(length, stream, pooled), size, pooled)
         except DeviceMemoryError:
             gc.collect()  # arrays in cycles of references
             self.synchronize()
             self.trim()
         try:
-            return Buffer(self, self._taken(length, stream, pooled), size, pooled)
+            return Buffer(self, self._allocate_raw(length, stream, pooled), size, pooled)
         except DeviceMemoryError:
             free, total = self.memory_info()
             raise DeviceMemoryError(
@@ -319,7 +319,7 @@ class CudaDevice(Device):
                 "help: let go of arrays that are not needed any more, or work in smaller parts"
             ) from None
 
-    def _taken(self, size: int, stream: object, pooled: bool) -> int:
+    def _allocate_raw(self, size: int, stream: object, pooled: bool) -> int:
         if pooled:
             return int(call("cuMemAllocAsync", size, stream))
         return int(call("cuMemAlloc", size))
@@ -392,7 +392,7 @@ class CudaDevice(Device):
     @property
     def context_guard(self) -> Any:
         """`with device.context_guard:` makes the context current for a block of calls of other code."""
-        return self._visited()
+        return self._in_context()
 
     @property
     def uuid(self) -> str:
@@ -432,7 +432,7 @@ def cuda_devices() -> list[Device]:
         return []
     with _listing:
         if not _devices:
-            _devices.extend(CudaDevice(k) for k in range(driver.found().count))
+            _devices.extend(CudaDevice(k) for k in range(driver.find_driver().count))
             devices.listed.extend(_devices)
     return list(_devices)
 
@@ -440,11 +440,11 @@ def cuda_devices() -> list[Device]:
 devices.find_cuda = cuda_devices
 
 
-def _forked() -> None:
+def _after_fork() -> None:
     """In a new process: no launch may pass by `enter`, which says what is wrong."""
     for device in _devices:
         device.alone = False
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
+    os.register_at_fork(after_in_child=_after_fork)

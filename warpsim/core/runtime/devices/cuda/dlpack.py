@@ -39,19 +39,19 @@ _BFLOAT16 = 4
 _DELETER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
-def _bound(name: str, result: type[Any] | None, *arguments: type[Any]) -> Any:
+def _bind(name: str, result: type[Any] | None, *arguments: type[Any]) -> Any:
     """A function of Python's C interface, with a signature of its own: the shared one is for everybody."""
     return ctypes.PYFUNCTYPE(result, *arguments)((name, ctypes.pythonapi))
 
 
-_new = _bound("PyCapsule_New", ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
-_is_valid = _bound("PyCapsule_IsValid", ctypes.c_int, ctypes.py_object, ctypes.c_void_p)
-_pointer = _bound("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
-_rename = _bound("PyCapsule_SetName", ctypes.c_int, ctypes.py_object, ctypes.c_void_p)
-_allocate = _bound("PyMem_RawMalloc", ctypes.c_void_p, ctypes.c_size_t)
-_free = _bound("PyMem_RawFree", None, ctypes.c_void_p)
-_hold = _bound("Py_IncRef", None, ctypes.py_object)
-_let_go = _bound("Py_DecRef", None, ctypes.py_object)
+_new = _bind("PyCapsule_New", ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+_is_valid = _bind("PyCapsule_IsValid", ctypes.c_int, ctypes.py_object, ctypes.c_void_p)
+_pointer = _bind("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
+_rename = _bind("PyCapsule_SetName", ctypes.c_int, ctypes.py_object, ctypes.c_void_p)
+_allocate = _bind("PyMem_RawMalloc", ctypes.c_void_p, ctypes.c_size_t)
+_free = _bind("PyMem_RawFree", None, ctypes.c_void_p)
+_hold = _bind("Py_IncRef", None, ctypes.py_object)
+_let_go = _bind("Py_DecRef", None, ctypes.py_object)
 
 
 _linked: list[NativeObject] = []  # for ever: capsules of other frameworks hold addresses
@@ -103,10 +103,10 @@ def capsule(memory: np.ndarray, place: tuple[int, int], versioned: bool, copied:
     steps = [step // memory.itemsize for step in memory.strides]
     content = front + struct.pack(f"<{2 * rank}q", *memory.shape, *steps)
     ctypes.memmove(block, content, len(content))
-    return _owned(block, memory, versioned)
+    return _make_capsule(block, memory, versioned)
 
 
-def _owned(block: int, memory: np.ndarray, versioned: bool) -> Any:
+def _make_capsule(block: int, memory: np.ndarray, versioned: bool) -> Any:
     """The block as a capsule that owns it, and one reference to the memory."""
     _hold(memory)
     try:
@@ -148,7 +148,7 @@ class _Tensor:
                 _DELETER(self.deleter)(self.address)
 
 
-def taken(tensor_capsule: object) -> Lent:
+def take(tensor_capsule: object) -> Lent:
     """The tensor in a capsule, which nobody can take again.
 
     Raises `ArrayError` for a capsule that was taken before, for a DLPack from the future, and for elements or
@@ -173,7 +173,7 @@ def _read(tensor: int, read_only: bool, held: _Tensor) -> Lent:
     )
     dtype = _dtype(code, bits, lanes)
     shape = _integers(shape_at, rank)
-    strides = _integers(strides_at, rank) if strides_at else packed(shape)
+    strides = _integers(strides_at, rank) if strides_at else packed_strides(shape)
     steps = tuple(dtype.itemsize * n for n in strides)
     return Lent(data + offset, shape, steps, dtype, (kind, number), read_only, held)
 
@@ -194,7 +194,7 @@ def _dtype(code: int, bits: int, lanes: int) -> np.dtype:
     return np.dtype(f"{letter}{bits // 8}")
 
 
-def packed(shape: tuple[int, ...]) -> tuple[int, ...]:
+def packed_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     """Strides [elements] of memory without gaps, the last index fastest."""
     return tuple(math.prod(shape[k + 1 :]) for k in range(len(shape)))
 

@@ -57,18 +57,19 @@ def _look() -> _Found:
     library.cuDriverGetVersion(ctypes.byref(version))
     library.cuDeviceGetCount(ctypes.byref(count))
     if version.value < OLDEST:
-        return _Found(f"the NVIDIA driver is for CUDA {shown(version.value)}, and {shown(OLDEST)} is needed: update it")
+        there, needed = version_text(version.value), version_text(OLDEST)
+        return _Found(f"the NVIDIA driver is for CUDA {there}, and {needed} is needed: update it")
     if not count.value:
         return _Found("the NVIDIA driver finds no GPU (CUDA_VISIBLE_DEVICES may hide them)")
     return _Found("", count.value, version.value)
 
 
-def shown(version: int) -> str:
+def version_text(version: int) -> str:
     """A version as people write it."""
     return f"{version // 1000}.{version % 1000 // 10}"
 
 
-def found() -> _Found:
+def find_driver() -> _Found:
     """The driver, after the first look."""
     global _found
     if _found is None:
@@ -80,20 +81,20 @@ def found() -> _Found:
 
 def reason() -> str:
     """Why CUDA cannot be used in this process; nothing when it can."""
-    driver = found()
+    driver = find_driver()
     if not driver.reason and driver.api is None:
         _load(driver)
     return driver.reason
 
 
-def _forked() -> None:
+def _after_fork() -> None:
     """In a new process: a driver that was started before the fork does not work here."""
     if _found is not None and not _found.reason:
         _found.reason = "CUDA was in use before this process was forked: start processes with multiprocessing's 'spawn'"
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def _load(driver: _Found) -> None:
@@ -107,7 +108,7 @@ def api() -> Any:
     """The module `cuda.bindings.driver`. Raises `DeviceError` when there is no driver to call."""
     if why := reason():
         raise DeviceError(f"CUDA is not available: {why}\nhelp: `warpsim info` shows what is missing")
-    return found().api
+    return find_driver().api
 
 
 def call(name: str, *args: object) -> Any:
@@ -123,7 +124,7 @@ def call(name: str, *args: object) -> Any:
     return tuple(results) or None
 
 
-def ended(device: Device, action: Callable[[], None]) -> None:
+def finalize(device: Device, action: Callable[[], None]) -> None:
     """Let a finalizer give something back to the driver, if there still is one. Never fails."""
     if sys is None or sys.is_finalizing():
         return  # the driver ends with the process

@@ -16,7 +16,7 @@ from .....errors import LaunchError
 from ....emit.cuda.code import KERNEL, CudaCode
 from ....emit.native.lifetime import Owned
 from . import driver
-from .driver import call, ended
+from .driver import call, finalize
 
 if TYPE_CHECKING:
     from .device import CudaDevice
@@ -51,7 +51,7 @@ class CudaFunction:
     def __init__(self, code: CudaCode, device: CudaDevice):
         self.device, self.sites, self.reduces = device, code.sites, code.reduces
         module = device.call("cuModuleLoadData", code.code)
-        self._owned = Owned(partial(ended, device, partial(_unload, module)))
+        self._owned = Owned(partial(finalize, device, partial(_unload, module)))
         self._function = call("cuModuleGetFunction", module, KERNEL.encode())
         most = driver.api().CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK
         held = int(call("cuFuncGetAttribute", most, self._function))

@@ -14,7 +14,7 @@ from typing import Any
 from .....errors import DeviceError
 from . import driver
 from .device import NON_BLOCKING, CudaDevice, NeedsHost
-from .driver import call, ended
+from .driver import call, finalize
 
 Step = Callable[[], None]
 
@@ -24,7 +24,7 @@ def sections(device: CudaDevice, steps: Sequence[Step]) -> list[Step]:
     runs: list[Step] = []
     rest = list(steps)
     while rest:
-        graph, count = _captured(device, rest)
+        graph, count = _capture(device, rest)
         if count:
             runs.append(_Section(device, graph, rest[:count]))
         runs.extend(rest[count : count + 1])
@@ -47,10 +47,10 @@ class _Section:
 
     def __del__(self) -> None:
         if hasattr(self, "handle"):
-            ended(self.device, partial(call, "cuGraphExecDestroy", self.handle))
+            finalize(self.device, partial(call, "cuGraphExecDestroy", self.handle))
 
 
-def _captured(device: CudaDevice, steps: list[Step]) -> tuple[Any, int]:
+def _capture(device: CudaDevice, steps: list[Step]) -> tuple[Any, int]:
     """A graph of the first steps, and how many of them it holds: all up to one that needs the host."""
     # Nothing that other threads give to the legacy default stream may touch the one that records.
     stream = device.call("cuStreamCreate", NON_BLOCKING)

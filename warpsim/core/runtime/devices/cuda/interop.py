@@ -19,7 +19,7 @@ from .addresses import device_numbered, is_gpu, place_of
 from .buffers import Buffer
 from .device import CudaDevice, wait_for
 from .dlpack import Lent
-from .memory import CudaMemory, viewed
+from .memory import CudaMemory, view_buffer
 
 if TYPE_CHECKING:
     from ..device import Device
@@ -130,7 +130,7 @@ def memory_of(value: object, device: Device | None = None) -> CudaMemory | None:
         home = device_numbered(kind[1])
     else:
         return None
-    return _as_memory(dlpack.taken(_capsule(value, kind[0], home)), home, value)
+    return _as_memory(dlpack.take(_capsule(value, kind[0], home)), home, value)
 
 
 def _interface_of(value: object, device: Device | None = None) -> dict[str, Any] | None:
@@ -142,14 +142,14 @@ def _interface_of(value: object, device: Device | None = None) -> dict[str, Any]
         raise ArrayError(f"{type(value).__name__} does not share its memory: {error}") from error
 
 
-def lent(capsule: object) -> np.ndarray:
+def memory_of_capsule(capsule: object) -> np.ndarray:
     """The memory of a bare DLPack capsule. Its producer has said nothing of streams: it must be done.
 
     Raises `ArgumentTypeError` for what is no capsule.
     """
     if type(capsule).__name__ != "PyCapsule":
         raise ArgumentTypeError(f"__dlpack__ gave {type(capsule).__name__}\nexpected: a DLPack capsule")
-    tensor = dlpack.taken(capsule)
+    tensor = dlpack.take(capsule)
     if tensor.place[0] in (CUDA, dlpack.CUDA_MANAGED):
         return _as_memory(tensor, device_numbered(tensor.place[1]), capsule)
     if tensor.place[0] not in (dlpack.CPU, dlpack.CUDA_HOST):
@@ -189,7 +189,7 @@ def _by_interface(value: object, described: dict[str, Any], device: Device | Non
         dtype = np.dtype(described["descr"] if is_record else described["typestr"])
         address, read_only = described["data"]
         steps = described.get("strides")
-        packed = [n * dtype.itemsize for n in dlpack.packed(shape)]
+        packed = [n * dtype.itemsize for n in dlpack.packed_strides(shape)]
         strides = tuple(map(int, packed if steps is None else steps))
     except (KeyError, TypeError, ValueError) as error:
         raise ArrayError(f"the __cuda_array_interface__ of {type(value).__name__} is broken: {error!r}") from error
@@ -219,7 +219,7 @@ class _Foreign:
 
 def _as_memory(source: Lent, device: CudaDevice, owner: object) -> CudaMemory:
     _check_layout(source.shape, source.strides)
-    return viewed(_Foreign(source, owner), source.shape, source.dtype, source.strides, device)
+    return view_buffer(_Foreign(source, owner), source.shape, source.dtype, source.strides, device)
 
 
 def _on_host(source: Lent) -> np.ndarray:

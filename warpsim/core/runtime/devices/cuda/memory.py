@@ -11,7 +11,7 @@ import numpy as np
 from .....errors import DeviceMemoryError
 from ..device_memory import DeviceMemory
 from . import driver, strided
-from .driver import call, ended
+from .driver import call, finalize
 
 if TYPE_CHECKING:
     from .buffers import Buffer
@@ -132,7 +132,7 @@ class CudaMemory(DeviceMemory):
 # ----- making -----------------------------------------------------------------------------------
 
 
-def viewed(
+def view_buffer(
     held: Buffer | Any, shape: tuple[int, ...], dtype: np.dtype, strides: tuple[int, ...] | None, device: CudaDevice
 ) -> CudaMemory:
     """The memory of an object with `__array_interface__`, kept alive by the view."""
@@ -186,7 +186,7 @@ class Pinned:
 
     def __del__(self) -> None:
         if hasattr(self, "address"):
-            ended(self.device, partial(_free_host, self.address))
+            finalize(self.device, partial(_free_host, self.address))
 
 
 def _free_host(address: int) -> None:

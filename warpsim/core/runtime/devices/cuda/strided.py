@@ -51,7 +51,7 @@ def copy(target: CudaMemory, source: CudaMemory) -> None:
     size = target.itemsize
     word = next(w for w in _WORDS if all(not x % w for x in (size, target.address, source.address, *_steps(lines))))
     if size > word:
-        lines = joined([*lines, (size // word, word, word)])
+        lines = join_lines([*lines, (size // word, word, word)])
     _walk(move, _WORDS[word], lines, target, source)
 
 
@@ -60,7 +60,7 @@ def add(target: CudaMemory, source: CudaMemory) -> None:
     _walk(accumulate, SUMMED[target.dtype.char], _lines(target, source), target, source)
 
 
-def joined(lines: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+def join_lines(lines: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
     """Extents with their strides [bytes] in both views, neighbours joined where they lie in one line."""
     axes: list[tuple[int, int, int]] = []
     for n, t, s in lines:
@@ -76,7 +76,9 @@ def _steps(lines: list[tuple[int, int, int]]) -> list[int]:
 
 
 def _lines(target: CudaMemory, source: CudaMemory) -> list[tuple[int, int, int]]:
-    return joined([(n, t, s) for n, t, s in zip(target.shape, target.strides, source.strides, strict=True) if n != 1])
+    return join_lines(
+        [(n, t, s) for n, t, s in zip(target.shape, target.strides, source.strides, strict=True) if n != 1]
+    )
 
 
 def _walk(
@@ -84,14 +86,14 @@ def _walk(
 ) -> None:
     """Run the body of a kernel for all extents."""
     outer, inner = lines[:-_RANK], lines[-_RANK:]
-    loaded = _loaded(body, word, target.device)
+    loaded = _load(body, word, target.device)
     for place in itertools.product(*(range(n) for n, _, _ in outer)):
         at = [sum(k * line[which] for k, line in zip(place, outer, strict=True)) for which in (1, 2)]
         _run(loaded, inner, target.address + at[0], source.address + at[1])
 
 
 @cache
-def _loaded(body: Callable[..., None], word: type, device: CudaDevice) -> CudaFunction:
+def _load(body: Callable[..., None], word: type, device: CudaDevice) -> CudaFunction:
     """A kernel on a device, for elements of a type."""
     t = array_type(word, _RANK)
     program = compiler.finish(compiler.lower(Source(body), {"target": t, "source": t}, [t, t]), max_unroll=0)
