@@ -16,8 +16,8 @@ from ..core.emit.program import Form, FormKind, Program
 from ..core.language import Kernel, array, get_device
 from ..core.ops.tangents import slots
 from ..core.passes.forward.tangent import float_params
-from ..core.runtime.launches.arguments import adapted, is_missing
-from ..core.runtime.launches.dimensions import normalized, rank
+from ..core.runtime.launches.arguments import adapt, is_missing
+from ..core.runtime.launches.dimensions import normalize_dim, rank
 from ..core.runtime.tape.adjoint_needs import needs_of_arrays
 from ..core.runtime.tape.kernel_arrays import arrays_of
 from ..core.runtime.tape.tangent_launch import run_form
@@ -37,12 +37,12 @@ class DualLaunch:
         if not isinstance(kernel, Kernel):
             raise LaunchError(f"{kernel!r} is not a kernel\nhelp: decorate the function with @wp.kernel")
         kernel = kernel.current
-        self.dim: Any = normalized(dim)
+        self.dim: Any = normalize_dim(dim)
         self.types = kernel.types_for(list(args))
         kernel = kernel.over(rank(self.dim), self.types)
         self.kernel, self.device = kernel, get_device(device)
         names = list(kernel.patterns)
-        own = [adapted(a, t, n, kernel.key, self.device) for a, t, n in zip(args, self.types, names, strict=True)]
+        own = [adapt(a, t, n, kernel.key, self.device) for a, t, n in zip(args, self.types, names, strict=True)]
         self.known = arrays_of(kernel, self.types, kernel.settings())
         self.args = self.known.whole(own)
         for name, t in zip(names, self.types, strict=True):

@@ -75,7 +75,7 @@ def carried(tape: Tape, tangents: Mapping[Any, Any]) -> dict[Any, Any]:
     with Paused():
         sweep.set(tangents)
         sweep.run()
-    known = {id(a) for record in tape.records for a in record.written()}
+    known = {id(a) for record in tape.records for a in record.written_arrays()}
     return OfArrays(sweep.tangents, (a for a in tape.arrays() if id(a) in known))
 
 

@@ -145,7 +145,7 @@ class _Watcher:
         self.writers: dict[Any, int] = {}
         """Of every array the first entry that writes it."""
         for k, entry in enumerate(tape.records):
-            for a in entry.written():
+            for a in entry.written_arrays():
                 self.writers.setdefault(key_of(a), k)
 
     def watch(self, entry: TapeEntry) -> None:

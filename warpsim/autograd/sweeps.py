@@ -62,7 +62,7 @@ class ReverseSweep:
 
     def __init__(self, forward: ForwardSweep, further: Collection[Any] = ()):
         self.forward, self.tape = forward, forward.tape
-        check_aliases([a for entry in self.tape.records for a in entry.written()], self.tape.arrays())
+        check_aliases([a for entry in self.tape.records for a in entry.written_arrays()], self.tape.arrays())
         arrays = [*self.tape.arrays(), *on_tape(self.tape, further)]
         self.gradients, self.gradient_tangents = Mirror(arrays), Mirror(arrays)
 

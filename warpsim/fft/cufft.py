@@ -18,12 +18,12 @@ from ..core.language import array, array_type, kernel, tid
 from ..core.runtime.algorithms.cuda.work import Now
 from ..core.runtime.arrays.indexed import indexedarray
 from ..core.runtime.devices.device_memory import DeviceMemory
-from ..core.runtime.tape.host_gradients import add_gradient, spent
+from ..core.runtime.tape.host_gradients import add_gradient, take_gradient
 from ..core.types.scalars import float32, float64
 from ..errors import DeviceError
 from .complex_arrays import REAL_OF
 
-__all__ = ["add", "bindings", "c2c", "c2r", "contents", "into", "r2c", "scale_pairs", "spent"]
+__all__ = ["add", "bindings", "c2c", "c2r", "contents", "into", "r2c", "scale_pairs", "take_gradient"]
 
 _MOST_PLANS = 16  # of a thread; each keeps its work area
 _plans = threading.local()
@@ -205,4 +205,4 @@ def _normalize(x: DeviceMemory, extents: list[int], inverse: bool, norm: str) ->
 
 def _numbers(packed: DeviceMemory) -> array:
     """All numbers of packed memory, as kernels want them."""
-    return Now(packed.device).wrapped(packed.reshape(-1), float64 if packed.dtype.itemsize == 8 else float32)
+    return Now(packed.device).wrap(packed.reshape(-1), float64 if packed.dtype.itemsize == 8 else float32)

@@ -33,9 +33,9 @@ def into(target: array, values: np.ndarray) -> None:
         place[...] = values
 
 
-def spent(grad: array) -> np.ndarray:
+def take_gradient(grad: array) -> np.ndarray:
     """The numbers of a gradient, which is zero from now on."""
-    taken = host_gradients.spent(grad)
+    taken = host_gradients.take_gradient(grad)
     return as_complex(taken) if grad.dtype in REAL_OF else taken
 
 

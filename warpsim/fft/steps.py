@@ -47,7 +47,7 @@ class Transform(ArrayOperation):
         self.engine.into(result, self.forward(self.engine, self.engine.contents(operand)))
 
     def pull(self, results: list[Any], operands: list[Any], contents: Contents) -> None:
-        grad = self.engine.spent(results[0])
+        grad = self.engine.take_gradient(results[0])
         if operands[0] is not None:
             self.engine.add(operands[0], self.transposed(self.engine, grad))
 

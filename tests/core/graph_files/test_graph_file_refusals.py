@@ -4,7 +4,7 @@ import pytest
 from graph_file_cases import axpy, numbers, value_of
 
 import warpsim as wp
-from warpsim.core.runtime.steps.host_call import recorded
+from warpsim.core.runtime.steps.host_call import call_or_record
 from warpsim.errors import ArgumentTypeError, GraphFileError
 
 
@@ -92,7 +92,7 @@ def test_the_interpreter_has_no_machine_code(tmp_path):
 
 def test_work_of_the_host_that_files_cannot_hold(tmp_path):
     with wp.ScopedCapture() as capture:
-        recorded(lambda: None)
+        call_or_record(lambda: None)
     refused(capture, "work of the host that only this process can do", tmp_path)
 
 

@@ -259,9 +259,9 @@ def test_read_only_outputs():
 def made(monkeypatch):
     """The kernels that are written during the test."""
     found = []
-    original = map_module._written
+    original = map_module._write_kernel
     monkeypatch.setattr(map_module, "_kernels", type(map_module._kernels)())
-    monkeypatch.setattr(map_module, "_written", lambda *a: found.append(original(*a)) or found[-1])
+    monkeypatch.setattr(map_module, "_write_kernel", lambda *a: found.append(original(*a)) or found[-1])
     return found
 
 

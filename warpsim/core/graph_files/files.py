@@ -43,7 +43,7 @@ def capture_save(
     if graph.contents is not None:
         raise GraphFileError("a graph out of a file cannot be saved\nhelp: copy its file and the folder beside it")
     file, folder = _places(path)
-    saved = Saved(graph, _named(inputs, outputs))
+    saved = Saved(graph, _arrays_by_name(inputs, outputs))
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         if saved.modules:
@@ -94,7 +94,7 @@ def _places(path: str | os.PathLike[str]) -> tuple[Path, Path]:
     return Path(stem + _SUFFIX), Path(stem + "_modules")
 
 
-def _named(inputs: dict[str, Any] | None, outputs: dict[str, Any] | None) -> dict[str, array]:
+def _arrays_by_name(inputs: dict[str, Any] | None, outputs: dict[str, Any] | None) -> dict[str, array]:
     """The arrays by their names, checked."""
     named: dict[str, array] = {}
     for group, label in ((inputs, "inputs"), (outputs, "outputs")):

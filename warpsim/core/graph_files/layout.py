@@ -46,19 +46,19 @@ def unpack(data: bytes | memoryview, where: str) -> tuple[Any, memoryview]:
     view = memoryview(data)
     if len(view) < _START or bytes(view[:8]) != _MAGIC:
         begin = bytes(view[:8]).hex(" ") or "nothing"
-        raise _refused(where, f"{len(view)} bytes that begin with {begin}", "a graph that wp.capture_save wrote")
+        raise _refusal(where, f"{len(view)} bytes that begin with {begin}", "a graph that wp.capture_save wrote")
     _, version, size, room = _HEAD.unpack(view[: _HEAD.size])
     if version != FORMAT:
-        raise _refused(where, f"version {version} of the format", f"version {FORMAT}", "capture and save it again")
+        raise _refusal(where, f"version {version} of the format", f"version {FORMAT}", "capture and save it again")
     if len(view) != _START + size + room:
-        raise _refused(where, f"{len(view)} bytes", f"{_START + size + room}, as its head says", "it is not complete")
+        raise _refusal(where, f"{len(view)} bytes", f"{_START + size + room}, as its head says", "it is not complete")
     description, contents = view[_START : _START + size], view[_START + size :]
     if bytes(view[_HEAD.size : _START]) != _digest(bytes(view[: _HEAD.size]), description, contents):
-        raise _refused(where, "a wrong checksum", "the bytes that were written", "it was altered: copy it again")
+        raise _refusal(where, "a wrong checksum", "the bytes that were written", "it was altered: copy it again")
     try:
         return json.loads(bytes(description)), contents
     except (ValueError, RecursionError) as error:
-        raise _refused(where, f"a description that is no JSON: {error}", "what wp.capture_save writes") from error
+        raise _refusal(where, f"a description that is no JSON: {error}", "what wp.capture_save writes") from error
 
 
 def _digest(head: bytes, description: bytes | memoryview, contents: bytes | memoryview) -> bytes:
@@ -68,5 +68,5 @@ def _digest(head: bytes, description: bytes | memoryview, contents: bytes | memo
     return digest.digest()
 
 
-def _refused(where: str, content: str, expected: str, cure: str = "") -> GraphFileError:
+def _refusal(where: str, content: str, expected: str, cure: str = "") -> GraphFileError:
     return GraphFileError(f"{where} is no graph\nfound: {content}\nexpected: {expected}" + (cure and f"\nhelp: {cure}"))

@@ -23,7 +23,7 @@ from ..runtime.launches.ways import InChunks, InCopies, InGrid, InOrder, Way
 from ..runtime.steps.fields import Fields
 from ..runtime.steps.kinds import KINDS
 from ..runtime.steps.move import Picked
-from ..runtime.steps.refusals import damaged
+from ..runtime.steps.refusals import damage_error
 from ..runtime.steps.step import Step
 from ..types.extents import MAX_EXTENT
 from .layout import unpack
@@ -45,7 +45,7 @@ def load_graph(data: bytes | memoryview, module: Module, device: DeviceLike, whe
     except (GraphFileError, DeviceError, MemoryError):
         raise
     except (TypeError, ValueError, KeyError, OverflowError) as error:
-        raise damaged(where, f"not what wp.capture_save writes: {error}") from error
+        raise damage_error(where, f"not what wp.capture_save writes: {error}") from error
 
 
 class Loader:
@@ -82,7 +82,7 @@ class Loader:
         """Machine code of a kernel."""
         name = part.text("file")
         if not _FILE.fullmatch(name):
-            raise damaged(part.place, f"machine code in {name!r}, and no name of a file")
+            raise damage_error(part.place, f"machine code in {name!r}, and no name of a file")
         payload = bytes(self.file(name))
         if sha256(payload).digest() != part.content("sha256"):
             raise GraphFileError(
@@ -102,7 +102,7 @@ class Loader:
 
     def _structure(self, part: Fields, number: int) -> Record:
         if number >= len(self.records):
-            raise damaged(part.place, f"about structure {number} of {len(self.records)}")
+            raise damage_error(part.place, f"about structure {number} of {len(self.records)}")
         return self.records[number]
 
     def _param(self, part: Fields) -> Parameter:
@@ -115,7 +115,7 @@ class Loader:
     def _steps(self, part: Fields, name: str) -> list[Step]:
         self.depth += 1
         if self.depth > _MOST_NESTED:
-            raise damaged(part.place, f"nested more than {_MOST_NESTED} times")
+            raise damage_error(part.place, f"nested more than {_MOST_NESTED} times")
         steps = [self._step(step) for step in part.parts(name)]
         self.depth -= 1
         return steps
@@ -123,7 +123,7 @@ class Loader:
     def _step(self, part: Fields) -> Step:
         kind = part.text("do")
         if kind not in KINDS:
-            raise damaged(part.place, f"a step of the kind {kind!r}")
+            raise damage_error(part.place, f"a step of the kind {kind!r}")
         return KINDS[kind](part, self)
 
     # ----- what steps ask ---------------------------------------------------------------------
@@ -136,7 +136,7 @@ class Loader:
         """A launch of machine code that the file brought along."""
         block = self.memory.block(part.content("block"), part)
         if len(block) < HEADER_WORDS * WORD:
-            raise damaged(part.place, f"a launch with {len(block)} bytes of arguments")
+            raise damage_error(part.place, f"a launch with {len(block)} bytes of arguments")
         for at, number in part.pairs("ids"):
             put_word(block, at, self._structure(part, number).id, part)
         code = self.modules[part.integer("module", high=len(self.modules) - 1)]
@@ -145,12 +145,12 @@ class Loader:
         dim, total = tuple(part.integers("dim")), part.integer("total", high=MAX_EXTENT**4)
         return LaunchCall(launcher, dim[0] if len(dim) == 1 else dim, total, bytes(block), (), 0, False, False)
 
-    def published(self, part: Fields) -> tuple[Record, bytes]:
+    def publication(self, part: Fields) -> tuple[Record, bytes]:
         """A structure, and what kernels are to see of it."""
         record = self._structure(part, part.integer("structure"))
         content = self.memory.block(part.content("record"), part)
         if len(content) != record.content.size:
-            raise damaged(part.place, f"{len(content)} bytes for a structure of {record.content.size}")
+            raise damage_error(part.place, f"{len(content)} bytes for a structure of {record.content.size}")
         return record, bytes(content)
 
     def elements(self, part: Fields) -> Any:
@@ -160,7 +160,7 @@ class Loader:
             return memory
         tables = [None if p is None else self.memory.view(p) for p in part.optional_parts("tables")]
         if len(tables) > memory.ndim:
-            raise damaged(part.place, f"{len(tables)} index tables for {counted(memory.ndim, 'dimension')}")
+            raise damage_error(part.place, f"{len(tables)} index tables for {counted(memory.ndim, 'dimension')}")
         return Picked(memory, tables)
 
     # ----- launches ---------------------------------------------------------------------------
@@ -168,7 +168,7 @@ class Loader:
     def _way(self, part: Fields, size: int) -> Way:
         kind = part.text("way")
         if self.device.has_stream != (kind == "grid"):
-            raise damaged(part.place, f"a launch on {self.device} in the way {kind!r}")
+            raise damage_error(part.place, f"a launch on {self.device} in the way {kind!r}")
         if kind == "grid":
             return InGrid(part.integer("block_dim", low=1), part.integer("max_blocks"))
         if kind == "order":
@@ -178,7 +178,7 @@ class Loader:
             return InChunks(chunk, flags)
         if kind == "copies":
             return InCopies(self._copies(part, size), chunk, flags, part.integer("waves", low=1, high=2))
-        raise damaged(part.place, f"a launch in the way {kind!r}")
+        raise damage_error(part.place, f"a launch in the way {kind!r}")
 
     def _copies(self, part: Fields, size: int) -> list[tuple[int, Any]]:
         """The arrays that chunks have copies of, and the words of the argument block that point at them."""

@@ -11,7 +11,7 @@ from ..runtime.arrays.host_memory import allocate
 from ..runtime.devices.device import CPU, Device
 from ..runtime.devices.memory_range import span_of
 from ..runtime.steps.fields import Fields
-from ..runtime.steps.refusals import damaged
+from ..runtime.steps.refusals import damage_error
 from ..types import scalars
 from ..types.arrays import WORD
 from ..types.scalars import uint8
@@ -37,7 +37,7 @@ class Memory:
         if "at" in part:
             start = part.integer("at", high=len(contents))
             if start + size > len(contents):
-                raise damaged(part.place, f"{size} bytes at {start} of {len(contents)}")
+                raise damage_error(part.place, f"{size} bytes at {start} of {len(contents)}")
             memory[...] = np.frombuffer(contents[start : start + size], np.uint8)
         return memory
 
@@ -48,7 +48,7 @@ class Memory:
     def _bytes(self, place: list[int], least: int = 0) -> np.ndarray:
         number, offset, size = place
         if number >= len(self._regions) or offset + size > self._regions[number].size or size < least:
-            raise damaged("a place", f"{place}, and no place in memory")
+            raise damage_error("a place", f"{place}, and no place in memory")
         if number == NOWHERE:
             return self._regions[NOWHERE]
         return self._regions[number][offset : offset + size]
@@ -58,11 +58,11 @@ class Memory:
         memory, dtype = self._bytes(part.place_in_memory("place")), _dtype(part)
         shape, strides = tuple(part.integers("shape")), tuple(part.integers("strides"))
         if len(shape) != len(strides) or len(shape) > _MOST_DIMENSIONS:
-            raise damaged(part.place, f"of shape {shape} with strides {strides}")
+            raise damage_error(part.place, f"of shape {shape} with strides {strides}")
         if not math.prod(shape):
             return np.lib.stride_tricks.as_strided(memory[:0].view(dtype), shape, strides, subok=True)
         if span_of(shape, strides, dtype.itemsize) != memory.size:
-            raise damaged(part.place, f"of shape {shape} with strides {strides} in {memory.size} bytes")
+            raise damage_error(part.place, f"of shape {shape} with strides {strides} in {memory.size} bytes")
         first = memory[: dtype.itemsize].view(dtype)
         return np.lib.stride_tricks.as_strided(first, shape, strides, subok=True)
 
@@ -77,7 +77,7 @@ class Memory:
 def put_word(block: bytearray, at: int, word: int, part: Fields) -> None:
     """Write an address or an id into bytes of a description."""
     if at % WORD or at + WORD > len(block):
-        raise damaged(part.place, f"{len(block)} bytes with an address at {at}")
+        raise damage_error(part.place, f"{len(block)} bytes with an address at {at}")
     block[at : at + WORD] = word.to_bytes(WORD, "little")
 
 
@@ -93,8 +93,8 @@ def _dtype(part: Fields) -> np.dtype[Any]:
     try:
         dtype: np.dtype[Any] = np.dtype(scalars.bfloat16 if text == "bfloat16" else text)
     except (TypeError, ValueError, SyntaxError) as error:
-        raise damaged(part.place, f"of type {text!r}") from error
+        raise damage_error(part.place, f"of type {text!r}") from error
     plain = dtype.kind in "biufV" and not dtype.fields and not dtype.subdtype
     if not plain or not 0 < dtype.itemsize <= _MOST_RECORD:
-        raise damaged(part.place, f"of type {text!r}")
+        raise damage_error(part.place, f"of type {text!r}")
     return dtype

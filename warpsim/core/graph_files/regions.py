@@ -67,7 +67,7 @@ class Regions:
         """Whether the graph reaches some byte of memory that was added so far."""
         return any(place.addresses.meets(piece) for piece in self._pieces[place.on_host])
 
-    def located(self, place: Place) -> list[int]:
+    def locate(self, place: Place) -> list[int]:
         """The region of a place, the first of its bytes there, and how many they are."""
         if not place.size:
             return [NOWHERE, 0, 0]

@@ -80,7 +80,7 @@ class Saved:
         self.file = pack(text.encode(), contents)
 
     def _at(self, place: Place) -> list[int]:
-        return self.regions.located(place)
+        return self.regions.locate(place)
 
     def _regions(self) -> tuple[list[Json], bytes]:
         parts: list[bytes] = []
@@ -101,7 +101,7 @@ class Saved:
         """The steps of a graph; those of no graph are none."""
         if graph is not None and graph.contents is not None:
             raise unsavable("a graph out of a file, as a branch or the body of a loop")
-        return [part for piece in (graph.pieces() if graph else ()) for part in piece.step.saved(self)]
+        return [part for piece in (graph.pieces() if graph else ()) for part in piece.step.save(self)]
 
     def launch(self, call: LaunchCall) -> Json:
         """Machine code and arguments of a launch, and the way in which it runs."""
@@ -120,7 +120,7 @@ class Saved:
             "checked": launcher.reports, **self._way(launcher.way_of(call)),
         }  # fmt: skip
 
-    def published(self, record: Handle, content: structs.Struct) -> Json:
+    def publication(self, record: Handle, content: structs.Struct) -> Json:
         """A structure, and what kernels are to see of it."""
         return {"structure": self._structure(record), **self._record(content)}
 
@@ -174,9 +174,9 @@ class Saved:
 
     def _points(self, pointers: Iterable[Pointer]) -> list[list[Any]]:
         """Addresses in bytes: where they stand there, and what they lead to."""
-        return [[p.at, self._reached(p)] for p in pointers]
+        return [[p.at, self._reach(p)] for p in pointers]
 
-    def _reached(self, pointer: Pointer) -> Place:
+    def _reach(self, pointer: Pointer) -> Place:
         place = Place(pointer.address, pointer.size, False)
         self.regions.add(place)
         if pointer.element is not None and place.size:
@@ -193,7 +193,7 @@ class Saved:
         for address in elements(pointer):
             content = bytes_at(address, size, self.device)
             for inner in pointers(pointer.element, content, 0):
-                self._patches.append([Place(address + inner.at, WORD, False), self._reached(inner)])
+                self._patches.append([Place(address + inner.at, WORD, False), self._reach(inner)])
 
     def view(self, memory: np.ndarray | TypedMemory) -> Json:
         """Memory as NumPy sees it, or elements of it that index tables pick."""

@@ -47,7 +47,7 @@ def _empty_record(module: Any, size: int) -> Any:
 
 
 def _oracle(number: Any, to: Any) -> Any:
-    return open_handle(int(number), to).interpreted() if number else _empty(to)
+    return open_handle(int(number), to).for_interpreter() if number else _empty(to)
 
 
 def _empty(t: Any) -> Any:

@@ -23,7 +23,7 @@ from .commands.command import Launch
 from .devices.capture import current_graph
 from .devices.device import Device, DeviceLike, get_device
 from .devices.stream import ScopedStream, Stream
-from .launches.dimensions import extent, normalized, threads_of_block
+from .launches.dimensions import extent, normalize_dim, threads_of_block
 from .launches.for_device import prepare
 from .launches.kernel import Kernel
 from .launches.launcher import LaunchCall
@@ -64,7 +64,7 @@ def launch(
             refuse_call(misspelt, inputs, outputs)
         args = [*inputs, *outputs] if outputs else inputs
         if dim.__class__ is not int:
-            dim = normalized(dim)
+            dim = normalize_dim(dim)
         if device is None and stream is not None:
             device = getattr(stream, "device", None)
         device = get_device(device)
@@ -86,7 +86,7 @@ def launch(
                 settings = (deterministic, len(inputs), record_tape)
                 return command_of(kernel, dim, args, device, settings, (block_dim, max_blocks))
             call = prepare(kernel, dim, args, device, PRIMAL, deterministic, len(inputs), record_tape)
-            return issue(call.shaped(block_dim, max_blocks))
+            return issue(call.with_shape(block_dim, max_blocks))
     except WarpsimError as error:
         del kernel  # this frame stays with the error, and whoever keeps that should not keep the kernel
         raise trimmed(error)  # noqa: B904
@@ -109,7 +109,7 @@ def launch_tiled(
         lanes = threads_of_block(block_dim, where)
     else:
         lanes = where.block_threads if block_dim is None or block_dim <= 0 else block_dim
-    extents = normalized(dim)
+    extents = normalize_dim(dim)
     extents = (extents,) if isinstance(extents, int) else tuple(extents)
     if not 1 <= len(extents) <= 3:
         raise DimensionError(f"launch_tiled over {counted(len(extents), 'extent')}\nexpected: 1 to 3, and the lanes")
@@ -126,10 +126,10 @@ def command_of(
 ) -> Launch:  # fmt: skip
     """The launch as a command, whose arrays may be None for now."""
 
-    def prepared(present: Sequence[Any]) -> LaunchCall:
-        return prepare(kernel, dim, present, device, PRIMAL, *settings).shaped(*blocks)
+    def prepare_call(present: Sequence[Any]) -> LaunchCall:
+        return prepare(kernel, dim, present, device, PRIMAL, *settings).with_shape(*blocks)
 
-    return Launch.recorded(kernel, args, device, prepared)
+    return Launch.record(kernel, args, device, prepare_call)
 
 
 def tell(

@@ -171,11 +171,11 @@ def _kernel_for(
                 _kernels.move_to_end(key)
                 return kernel, results
     callee = Func(func) if _is_plain(func) else func
-    chosen, results = _inferred(callee, types)
+    chosen, results = _infer_types(callee, types)
     params = [t if kind is None else kind for t, kind in zip(chosen, kinds, strict=True)]
     flags = indexed if indexed is not None and len(indexed) == len(results) else (False,) * len(results)
     params += [array_type(t, len(shape), flag) for t, flag in zip(results, flags, strict=True)]
-    kernel = _written(callee, forms, params, len(shape), len(results))
+    kernel = _write_kernel(callee, forms, params, len(shape), len(results))
     with _lock:
         _kernels[key] = callee, kernel, results
         while len(_kernels) > _MOST_KERNELS:
@@ -196,12 +196,12 @@ def _access(value: object, shape: tuple[int, ...]) -> str:
     return f"[{', '.join(indices)}]"
 
 
-def _inferred(callee: Any, candidates: Sequence[tuple[Any, ...]]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+def _infer_types(callee: Any, candidates: Sequence[tuple[Any, ...]]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """The first types that the function accepts, and the types of its results there."""
     names = [f"a{k}" for k in range(len(candidates[0]))]
     called = _name_of(callee)
     text = f"def apply({', '.join(names)}):\n    return {called}({', '.join(names)})\n"
-    source = Source(_defined(text, "apply", called, callee))
+    source = Source(_define(text, "apply", called, callee))
     problem: KernelError | None = None
     for types in candidates:
         try:
@@ -221,7 +221,7 @@ def _inferred(callee: Any, candidates: Sequence[tuple[Any, ...]]) -> tuple[tuple
     raise problem
 
 
-def _written(callee: Any, forms: tuple[str, ...], params: list[Any], ndim: int, results: int) -> Kernel:
+def _write_kernel(callee: Any, forms: tuple[str, ...], params: list[Any], ndim: int, results: int) -> Kernel:
     """The kernel as text, compiled by Python and registered so that its source can be read."""
     called = _name_of(callee)
     inputs = [f"a{k}" for k in range(len(forms))]
@@ -235,7 +235,7 @@ def _written(callee: Any, forms: tuple[str, ...], params: list[Any], ndim: int, 
         f"    {where} = tid()\n"
         f"    {targets} = {called}({arguments})\n"
     )
-    function = _defined(text, name, called, callee)
+    function = _define(text, name, called, callee)
     function.__annotations__ = dict(zip([*inputs, *outputs], params, strict=True))
     home = getattr(callee, "__module__", None) or __name__
     kernel = Kernel(function, module=get_module(home))
@@ -243,7 +243,7 @@ def _written(callee: Any, forms: tuple[str, ...], params: list[Any], ndim: int, 
     return kernel
 
 
-def _defined(text: str, name: str, called: str, callee: object) -> Any:
+def _define(text: str, name: str, called: str, callee: object) -> Any:
     """A function made of text; `inspect` finds its source through `linecache`."""
     file = f"<warpsim.map {called} {next(_numbers)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
@@ -296,12 +296,12 @@ def _identity(func: Any, around: tuple[Any, ...] = ()) -> Any:
         return _Same(func), tuple(func.overloads)
     if not _is_plain(func):
         return _Same(func)
-    cells = tuple(_captured(cell, (*around, func)) for cell in func.__closure__ or ())
+    cells = tuple(_cell_key(cell, (*around, func)) for cell in func.__closure__ or ())
     defaults = (*(func.__defaults__ or ()), *(func.__kwdefaults__ or {}).items())
     return func.__code__, _Same(func.__globals__), cells, tuple(_value_key(v) for v in defaults)
 
 
-def _captured(cell: CellType, around: tuple[Any, ...]) -> Any:
+def _cell_key(cell: CellType, around: tuple[Any, ...]) -> Any:
     try:
         return _value_key(cell.cell_contents, around)
     except ValueError:  # a name that is not assigned yet

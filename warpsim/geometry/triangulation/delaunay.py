@@ -19,7 +19,7 @@ from ...core.language import (
 )  # fmt: skip
 from ...core.runtime.arrays import saved_contents
 from ...core.runtime.arrays.array import array as Array
-from ...core.runtime.steps.host_call import recorded
+from ...core.runtime.steps.host_call import call_or_record
 from ...core.types.arrays import type_name
 from ...core.types.compounds import standard_names
 from ...errors import ArgumentTypeError, ArrayError, instance
@@ -141,7 +141,9 @@ def delaunay_edge_flip(
         raise ValueError(f"max_passes is {max_passes}\nexpected: at least 1")
     reference = empty(0, dtype=positions.dtype, device=indices.device) if ref_positions is None else ref_positions
     flips = zeros(1, dtype=int32, device=indices.device)
-    recorded(partial(_run, positions, reference, indices, passes, float(area_epsilon), float(ref_area_epsilon), flips))
+    call_or_record(
+        partial(_run, positions, reference, indices, passes, float(area_epsilon), float(ref_area_epsilon), flips)
+    )
     return flips
 
 

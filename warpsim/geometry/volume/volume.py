@@ -19,7 +19,7 @@ import numpy as np
 from ...core.language import array, get_device, int32, uint8, vec3i
 from ...core.runtime.arrays.array import array as Array
 from ...core.runtime.arrays.fixed import Fixed
-from ...core.runtime.steps.host_call import recorded
+from ...core.runtime.steps.host_call import call_or_record
 from ...core.runtime.devices.unique import Unique
 from ...core.runtime.launches.handles import Handle
 from ...core.types.arrays import type_name
@@ -270,7 +270,7 @@ class Volume(Fixed, Unique):
             raise VolumeError(f"{self!r} is not rebuildable\nhelp: allocate_by_tiles(..., rebuildable=True)")
         check_status(status)
         self._handle.note_replaced("Volume.rebuild()", "make a new Volume in the step")
-        recorded(partial(self._rebuild, points, status, point_mask))
+        call_or_record(partial(self._rebuild, points, status, point_mask))
         return status
 
     def _rebuild(self, points: Points, status: Array | None, mask: ArrayLike | None) -> None:

@@ -159,7 +159,7 @@ def output_stand_ins(operator: KernelOperator, call: Call) -> list[array]:
 def value_steps(steps: Steps, operator: KernelOperator, call: Call) -> tuple[LaunchCall, bytes | None]:
     """The kernel itself."""
     args = operator.arguments(call, output_stand_ins(operator, call))
-    launch = prepare(operator.subject.current, call.dims, args, CPU).shaped(operator.block_dim, 0)
+    launch = prepare(operator.subject.current, call.dims, args, CPU).with_shape(operator.block_dim, 0)
     offsets = argument_offsets(list(launch.launcher.types))[0]
     point_inputs(steps, offsets)
     outputs_at(steps, operator, offsets, [(_RESULT, k) for k in range(len(call.shapes))])

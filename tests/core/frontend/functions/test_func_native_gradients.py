@@ -353,7 +353,7 @@ def stretch_all(m: wp.array(dtype=wp.mat33d), v: wp.array(dtype=wp.vec3d), s: wp
 def along(chosen, parts, tangents):
     """Values and tangents of `out` of `stretch_all` along tangents of the chosen parameters."""
     types = tuple(stretch_all.patterns.values())
-    fn = inline(stretch_all.lowered(types), keep_gradients=True)
+    fn = inline(stretch_all.lower(types), keep_gradients=True)
     slots = chosen_floats(fn.params, [*chosen, "out"])
     made = tangent(fn, slots)
     hosts = [HostArray(p, t) for p, t in zip([*parts, np.zeros((1, 3))], types, strict=True)]

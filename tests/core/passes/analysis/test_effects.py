@@ -98,7 +98,7 @@ def test_what_changes_is_written_and_what_matters_is_read(kernel):
 
 
 def test_functions_that_stay_calls_count_with_their_bodies():
-    fn = copies.lowered(tuple(copies.patterns.values()))
+    fn = copies.lower(tuple(copies.patterns.values()))
     assert any(isinstance(n, Call) and n.op.name == "moved" for n in walk(fn.body))
     found = array_effects(fn.body, points_to(fn))
     assert [b.holder.hint for b in found.read] == ["a"] and [b.holder.hint for b in found.written] == ["b"]

@@ -31,7 +31,7 @@ def tids(fn):
 
 
 def lowered(kernel):
-    return inline(kernel.lowered(tuple(kernel.patterns.values())))
+    return inline(kernel.lower(tuple(kernel.patterns.values())))
 
 
 @pytest.mark.parametrize("kernel, own", [(one_index, 1), (two_indices, 2)])

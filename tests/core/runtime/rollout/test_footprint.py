@@ -10,7 +10,7 @@ import warpsim as wp
 from warpsim.core.runtime.arrays import saved_contents
 from warpsim.core.runtime.arrays.call_site import CallSite
 from warpsim.core.runtime.rollout import footprint
-from warpsim.core.runtime.rollout.footprint import STATE, Footprint, Watch, named
+from warpsim.core.runtime.rollout.footprint import STATE, Footprint, Watch, array_in_words
 from warpsim.core.runtime.tape.entries import AnnouncedWrite
 
 
@@ -122,14 +122,19 @@ def test_new_constants_are_told_once():
 def test_names():
     force, held = floats(3), [floats(3)]
     step = lambda k: held  # noqa: E731
-    found = [named(force), named(held[0]), named(force[1:], step), named(held[0], step)]
+    found = [
+        array_in_words(force),
+        array_in_words(held[0]),
+        array_in_words(force[1:], step),
+        array_in_words(held[0], step),
+    ]
     assert found == [
         "'force' (array(shape=(3,), dtype=float32))",
         "'held[0]' (array(shape=(3,), dtype=float32))",
         "'force' (array(shape=(2,), dtype=float32))",
         "'held[0]' (array(shape=(3,), dtype=float32))",
     ]
-    unnamed = named(wp.zeros(2, dtype=int))
+    unnamed = array_in_words(wp.zeros(2, dtype=int))
     assert unnamed == "array(shape=(2,), dtype=int32)"
 
 
@@ -137,7 +142,7 @@ def test_memory_that_outlives_its_array_is_found_again_on_its_device():
     x = wp.zeros(3, dtype=float)
     memory = x._data
     entry = AnnouncedWrite(x, CallSite.unknown())
-    trace = footprint._traced(entry, next(entry.uses()))
+    trace = footprint._trace(entry, next(entry.uses()))
     del x, entry
     gc.collect()
     again = footprint._found_again(trace)

@@ -15,7 +15,7 @@ from warpsim.core.runtime.devices.cuda.graphs import _Section
 from warpsim.core.runtime.steps.batches import Packed, runs
 from warpsim.core.runtime.steps.choice import Branch, Repeat
 from warpsim.core.runtime.steps.fusion import FusedLaunches
-from warpsim.core.runtime.steps.host_call import HostCall, recorded
+from warpsim.core.runtime.steps.host_call import HostCall, call_or_record
 from warpsim.core.runtime.steps.in_turn import InTurn
 from warpsim.core.runtime.steps.kinds import KINDS
 from warpsim.core.runtime.steps.launch import LaunchStep
@@ -123,7 +123,7 @@ def host_call(w):
     def treble():
         w.y._data[...] = w.x._data * np.float32(3.0)
 
-    recorded(treble)
+    call_or_record(treble)
 
 
 def in_turn(w):

@@ -311,7 +311,7 @@ def test_kinds_of_entries(name, consumer):
 def test_an_entry_describes_what_it_uses(name):
     _, entry, _, _ = recorded(name, POINT)
     uses = list(entry.uses())
-    assert {id(use.array) for use in uses if use.writes} == {id(a) for a in entry.written()}
+    assert {id(use.array) for use in uses if use.writes} == {id(a) for a in entry.written_arrays()}
     assert {id(a) for a in entry.arrays()} <= {id(use.array) for use in uses}
     assert entry.name and str(entry.place).startswith(__file__)
     assert all(entry.words(use).endswith(("called at", "launched at")) for use in uses)

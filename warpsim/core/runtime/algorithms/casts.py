@@ -11,7 +11,7 @@ from ..arrays.array import array
 from ..arrays.indexed import indexedarray
 from ..devices.device import Device
 from ..steps.operation import ArrayOperation, Contents
-from ..tape.host_gradients import add_gradient, spent
+from ..tape.host_gradients import add_gradient, take_gradient
 from .operands import inner
 
 
@@ -26,7 +26,7 @@ class Cast(ArrayOperation):
         self.count, self.same = count, same
         self.whole = same and source.ndim > 1
 
-    def written(self, memory: np.ndarray) -> np.ndarray:
+    def prefix(self, memory: np.ndarray) -> np.ndarray:
         """The part of memory, which lies like an array, that is converted."""
         if self.whole:
             return memory
@@ -34,12 +34,12 @@ class Cast(ArrayOperation):
 
     def run(self) -> None:
         (source,), (target,) = self.operands, self.results
-        self.set(target, converted(self.written(source._contents()), target._data.dtype))
+        self.set(target, convert(self.prefix(source._contents()), target._data.dtype))
 
     def set(self, target: array, values: Any) -> None:
         """Write what was converted."""
         if self.same:
-            self.written(target._data)[...] = values
+            self.prefix(target._data)[...] = values
         else:
             target._data.flat[: self.count] = values
 
@@ -51,18 +51,18 @@ class Cast(ArrayOperation):
 
     def spend(self, grad: array) -> np.ndarray:
         """Take the gradient of what was written away."""
-        return spent(grad, None if self.whole else self.count, flat=not self.same)
+        return take_gradient(grad, None if self.whole else self.count, flat=not self.same)
 
     def pull(self, results: list[Any], operands: list[Any], contents: Contents) -> None:
         grad = self.spend(results[0])
         if operands[0] is not None:
             a = self.operands[0]
             contribution = np.zeros((*a.shape, *inner(a)), operands[0]._array._data.dtype)
-            self.written(contribution)[...] = grad
+            self.prefix(contribution)[...] = grad
             add_gradient(operands[0], contribution)
 
 
-def converted(x: np.ndarray, base: np.dtype) -> np.ndarray:
+def convert(x: np.ndarray, base: np.dtype) -> np.ndarray:
     """Numbers converted as kernels convert them."""
     with np.errstate(over="ignore", invalid="ignore"):
         if base.kind == "b":

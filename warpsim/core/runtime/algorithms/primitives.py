@@ -69,7 +69,7 @@ def array_sum(values: array, out: array | None = None, value_count: int | None =
     bad axis.
     """
     check(values, "values", number=True)
-    return _reduced(Sum, on_device.DeviceSum, {"values": values}, values.dtype, out, value_count, axis, "value_count")
+    return _reduce(Sum, on_device.DeviceSum, {"values": values}, values.dtype, out, value_count, axis, "value_count")
 
 
 def array_inner(
@@ -85,10 +85,10 @@ def array_inner(
     if a.shape != b.shape:
         raise ArrayError(f"b has shape {b.shape}\nexpected: {a.shape}, that of a")
     scalar = compounds.scalar_of(a.dtype)
-    return _reduced(Inner, on_device.DeviceInner, {"a": a, "b": b}, scalar, out, count, axis, "count")
+    return _reduce(Inner, on_device.DeviceInner, {"a": a, "b": b}, scalar, out, count, axis, "count")
 
 
-def _reduced(
+def _reduce(
     by_host: type[Reduction], there: type[Reduction], sources: dict[str, array], dtype: Any, out: array | None,
     count: int | None, axis: int | None, name: str,
 ) -> Any:  # fmt: skip

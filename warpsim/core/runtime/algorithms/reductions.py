@@ -12,7 +12,7 @@ from ...types.scalars import holds_floats
 from ..arrays.array import array
 from ..devices.device import Device
 from ..steps.operation import ArrayOperation, Contents
-from ..tape.host_gradients import add_gradient, add_to, spent
+from ..tape.host_gradients import add_gradient, add_to, take_gradient
 from .operands import flat, inner
 
 _FEW = 16  # components that are worth a pass over memory each
@@ -38,7 +38,7 @@ class Scan(ArrayOperation):
 
     def pull(self, results: list[Any], operands: list[Any], contents: Contents) -> None:
         (source,), (target,) = self.operands, self.results
-        later = np.cumsum(spent(results[0]).reshape((target.size, *inner(target)))[::-1], axis=0)[::-1]
+        later = np.cumsum(take_gradient(results[0]).reshape((target.size, *inner(target)))[::-1], axis=0)[::-1]
         if not self.inclusive:
             later = np.concatenate([later[1:], np.zeros_like(later[:1])])
         add_gradient(operands[0], later.reshape((*source.shape, *inner(source))))
@@ -63,9 +63,9 @@ class Reduction(ArrayOperation):
         (target,), first = self.results, self.operands[0]
         parts = [(flat(a) if self.axis is None else a._contents())[self.kept] for a in self.operands]
         ndim = 1 if self.axis is None else first.ndim
-        target._data[...] = self.reduced(self.axis or 0, ndim, *parts).reshape(target._data.shape)
+        target._data[...] = self.reduce(self.axis or 0, ndim, *parts).reshape(target._data.shape)
 
-    def reduced(self, axis: int, ndim: int, *parts: np.ndarray) -> np.ndarray:
+    def reduce(self, axis: int, ndim: int, *parts: np.ndarray) -> np.ndarray:
         raise NotImplementedError
 
     def spread(self, k: int, grad: Any, factors: Any) -> None:
@@ -80,7 +80,7 @@ class Reduction(ArrayOperation):
 class Sum(Reduction):
     name = "array_sum"
 
-    def reduced(self, axis: int, ndim: int, *parts: np.ndarray) -> np.ndarray:
+    def reduce(self, axis: int, ndim: int, *parts: np.ndarray) -> np.ndarray:
         (values,) = parts
         kind = _accumulator(values)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -93,7 +93,7 @@ class Sum(Reduction):
             return sums.astype(values.dtype)
 
     def pull(self, results: list[Any], operands: list[Any], contents: Contents) -> None:
-        self.spread(0, operands[0], spent(results[0]))
+        self.spread(0, operands[0], take_gradient(results[0]))
 
 
 class Inner(Reduction):
@@ -102,7 +102,7 @@ class Inner(Reduction):
     name = "array_inner"
     looks = bilinear = True
 
-    def reduced(self, axis: int, ndim: int, *parts: np.ndarray) -> np.ndarray:
+    def reduce(self, axis: int, ndim: int, *parts: np.ndarray) -> np.ndarray:
         # einsum, not dot: BLAS may split the sum by the number of threads.
         a, b = parts
         free = [k for k in range(ndim) if k != axis]
@@ -120,7 +120,7 @@ class Inner(Reduction):
         add_to(results[0]._data, other._data)
 
     def pull(self, results: list[Any], operands: list[Any], contents: Contents) -> None:
-        grad = spent(results[0])
+        grad = take_gradient(results[0])
         grad = grad.reshape(grad.shape + (1,) * len(inner(self.operands[0])))
         for k, factor in enumerate(contents[::-1]):
             if self.axis is None:

@@ -30,8 +30,8 @@ from ..arrays.array import array
 from ..arrays.host_memory import allocate_like
 from ..arrays.indexed import indexedarray
 from ..devices.device import Device
-from ..launches.arguments import adapted, packer
-from ..launches.dimensions import as_indexed, normalized, rank
+from ..launches.arguments import adapt, packer
+from ..launches.dimensions import as_indexed, normalize_dim, rank
 from ..launches.for_device import prepare
 from ..launches.kernel import Kernel
 from ..steps.move import copying
@@ -56,10 +56,10 @@ def launch_adjoint(
         )
     gradients = [*adjoints(adj_inputs, inputs, "adj_inputs"), *adjoints(adj_outputs, outputs, "adj_outputs")]
     args = [*inputs, *outputs]
-    types, settings, dim = kernel.types_for(args), kernel.settings(), normalized(dim)
+    types, settings, dim = kernel.types_for(args), kernel.settings(), normalize_dim(dim)
     kernel = kernel.over(rank(dim), types)
     named = zip(args, types, kernel.patterns, strict=True)
-    args = [adapted(a, t, name, kernel.key, device) for a, t, name in named]
+    args = [adapt(a, t, name, kernel.key, device) for a, t, name in named]
     arrays = arrays_of(kernel, types, settings)
     arrays = arrays_of(kernel, types, settings, same_arrays(arrays, args))
     sums: dict[int, array] = {}
@@ -86,8 +86,8 @@ def launch_adjoint(
         program = arrays.program(part)
         more = [extra_by_hand(kernel, extra, sums, as_indexed(dim, program.ndim)) for extra in program.extras]
         ready = prepare(kernel, threads(arrays, part, whole, dim), [*whole, *more], device, part, deterministic)
-        launch = Launch.of(ready.shaped(*blocks))
-        launch.with_gradient = partial(regraded, arrays, names, program.extras)
+        launch = Launch.of(ready.with_shape(*blocks))
+        launch.with_gradient = partial(replace_gradient, arrays, names, program.extras)
         launch.check_gradients = partial(check_present, arrays, names)
         if record_cmd:
             return launch
@@ -105,7 +105,7 @@ def only_written(needs: Needs) -> set[int]:
     return {ref.position for ref in (alone & arrays.uses.changed) - needs.read - arrays.uses.extremes}
 
 
-def regraded(
+def replace_gradient(
     arrays: KernelArrays, names: frozenset[str], extras: Extras, args: list[Any], k: int, grad: Any
 ) -> list[Any]:
     """The arguments of an adjoint launch with another gradient of parameter `k`, which had one when it was recorded.

@@ -19,7 +19,7 @@ from ..arrays.indexed import indexedarray
 from ..devices.device import Device, DeviceLike, get_device
 from ..devices.stream import ScopedStream, Stream
 from ..devices.unique import Unique
-from ..launches.dimensions import normalized
+from ..launches.dimensions import normalize_dim
 from ..launches.for_device import prepare
 from ..launches.kernel import Kernel
 from ..launches.launcher import LaunchCall
@@ -43,7 +43,7 @@ def _blank(t: Any, device: Device, graded: bool = False) -> Any:
 
 def ready(call: LaunchCall) -> LaunchStep:
     """The step that runs a launch as often as wanted, each time as tapes want it; they do not record adjoints."""
-    return LaunchStep(call, None if call.launcher.form.kind is FormKind.ADJOINT else Relaunch()).kept()
+    return LaunchStep(call, None if call.launcher.form.kind is FormKind.ADJOINT else Relaunch()).for_later()
 
 
 class LiveStruct(NamedTuple):
@@ -97,7 +97,7 @@ class Launch(Unique):
             blocks = (block_dim, max_blocks)
             vars(self).update(vars(launch_adjoint(kernel.current, 0, blanks, (), (), (), place, None, True, blocks)))
         else:
-            self.ready = ready(prepare(kernel.current, 0, blanks, place).shaped(block_dim, max_blocks))
+            self.ready = ready(prepare(kernel.current, 0, blanks, place).with_shape(block_dim, max_blocks))
 
     @classmethod
     def of(cls, call: LaunchCall) -> Launch:
@@ -107,7 +107,7 @@ class Launch(Unique):
         return command
 
     @classmethod
-    def recorded(cls, kernel: Kernel, args: Sequence[Any], device: Device, ready: Callable[..., LaunchCall]) -> Launch:
+    def record(cls, kernel: Kernel, args: Sequence[Any], device: Device, ready: Callable[..., LaunchCall]) -> Launch:
         """A launch whose arrays may be None for now: those that every thread uses must be set before it runs.
 
         ready: the call for a list of arguments.
@@ -188,7 +188,7 @@ class Launch(Unique):
 
     def set_dim(self, dim: int | Sequence[int]) -> None:
         """Change the launch dimensions."""
-        self._bind(normalized(dim), self.args)
+        self._bind(normalize_dim(dim), self.args)
 
     def set_param_at_index(self, index: int, value: object, adjoint: bool = False) -> None:
         """Change one argument by position; adjoint: its gradient, of an adjoint launch."""

@@ -33,26 +33,26 @@ def capture_if(
     are captured too, and the choice is made when the graph runs. Raises `ArgumentTypeError` for another condition,
     `LaunchError` inside a tape that began in the capture.
     """
-    checked(condition)
+    check_condition(condition)
     if current_graph() is None:
         run(on_true if holds(condition._data) else on_false, kwargs)
         return
-    Branch(condition._data, captured(on_true, kwargs), captured(on_false, kwargs)).submit()
+    Branch(condition._data, capture_branch(on_true, kwargs), capture_branch(on_false, kwargs)).submit()
 
 
 def capture_while(
     condition: array, while_body: Callable[..., Any] | Graph, stream: Stream | None = None, **kwargs: Any
 ) -> None:
     """Run `while_body` as long as the first number of an integer array is not zero; otherwise as `capture_if`."""
-    checked(condition)
+    check_condition(condition)
     if current_graph() is None:
         while holds(condition._data):
             run(while_body, kwargs)
         return
-    Repeat(condition._data, captured(while_body, kwargs)).submit()
+    Repeat(condition._data, capture_branch(while_body, kwargs)).submit()
 
 
-def checked(condition: array) -> None:
+def check_condition(condition: array) -> None:
     """Raise unless a condition is an array of integers that has a first element."""
     if not isinstance(condition, array) or condition._data.dtype.kind not in "iub" or not condition.size:
         raise ArgumentTypeError(f"condition is {condition!r}\nexpected: an array of one integer")
@@ -66,7 +66,7 @@ def run(branch: Callable[..., Any] | Graph | None, kwargs: dict[str, Any]) -> No
         branch(**kwargs)
 
 
-def captured(branch: Callable[..., Any] | Graph | None, kwargs: dict[str, Any]) -> Graph | None:
+def capture_branch(branch: Callable[..., Any] | Graph | None, kwargs: dict[str, Any]) -> Graph | None:
     """A branch as a graph of its own, whatever is captured around it."""
     outer = current_graph()
     if saved_contents.active():

@@ -30,7 +30,7 @@ def dot_text(graph: Graph, verbose: bool) -> str:
     lines, count = [], 0
     for number, piece in enumerate(graph.pieces()):
         labels = piece.step.labels(verbose)
-        nodes = [f"n{count + k} [label={_quoted(label)}];" for k, label in enumerate(labels)]
+        nodes = [f"n{count + k} [label={_quote(label)}];" for k, label in enumerate(labels)]
         count += len(nodes)
         if len(nodes) > 1:
             inner = "\n    ".join(['label="one loop";', *nodes])
@@ -40,6 +40,6 @@ def dot_text(graph: Graph, verbose: bool) -> str:
     return "\n".join(["digraph captured {", "  node [shape=box];", *(f"  {line}" for line in lines), "}", ""])
 
 
-def _quoted(words: str) -> str:
+def _quote(words: str) -> str:
     escaped = words.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\l")
     return f'"{escaped}\\l"'

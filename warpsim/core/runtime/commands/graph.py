@@ -22,7 +22,7 @@ from ..devices.unique import Unique
 from ..launches.frames import Stay
 from ..steps.batches import parts, runs
 from ..steps.fusion import Piece, pieces
-from ..steps.host_call import recorded
+from ..steps.host_call import call_or_record
 from ..steps.step import Step
 from .graph_report import GraphReport
 from .parameters import Contents
@@ -103,7 +103,7 @@ class Graph(Unique):
             )
         if capture is not None:
             capture.keep(self)
-        recorded(self._run, None, self.launch, "a graph out of a file")
+        call_or_record(self._run, None, self.launch, "a graph out of a file")
 
     def _replay(self) -> None:
         """Step by step, while tapes record."""

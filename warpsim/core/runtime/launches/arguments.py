@@ -47,14 +47,14 @@ UNFIT = (AttributeError, TypeError, ValueError, OverflowError, struct.error)
 """What packing an argument that does not fit may raise."""
 
 
-def padded(size: int) -> int:
+def padding(size: int) -> int:
     return -size % WORD
 
 
 def scalar_packer(t: type) -> Callable[[Any], bytes]:
     """Packs one number into an eight-byte slot; raises on anything that is not a fitting number."""
     code = format_of(t)
-    pack = struct.Struct(f"<{code}{padded(struct.calcsize(code))}x").pack
+    pack = struct.Struct(f"<{code}{padding(struct.calcsize(code))}x").pack
     if t is scalars.bool_:
         # struct would take anything as a bool; NumPy's has no index
         return lambda value: pack(bool(value if isinstance(value, np.bool_) else operator.index(value)))
@@ -68,7 +68,7 @@ def id_packer(t: Any, pack: Callable[[Any], bytes], device: Device) -> Callable[
     """Packs the id of a structure that holds a `t`; raises `StructureIdError` on another one that is not 0."""
     space = device.memory_space
 
-    def packed(value: Any) -> bytes:
+    def pack_id(value: Any) -> bytes:
         handle = LIVE.get(value)
         if (handle is None or handle.type is not t) and value:
             open_handle(value, t)
@@ -79,13 +79,13 @@ def id_packer(t: Any, pack: Callable[[Any], bytes], device: Device) -> Callable[
             )
         return pack(value)
 
-    return packed
+    return pack_id
 
 
 def compound_packer(t: Any) -> Callable[[Any], bytes]:
     """Packs a vector, matrix or anything with as many components."""
     size = t.size * np.dtype(t.dtype).itemsize
-    tail = bytes(padded(size))
+    tail = bytes(padding(size))
 
     def pack(value: Any) -> bytes:
         if value.__class__ is not t:
@@ -121,13 +121,13 @@ def exact_packer(
     if pack is None:
         return None
 
-    def packed(value: Any) -> bytes:
+    def pack_exactly(value: Any) -> bytes:
         pattern = operand_pattern_type(value)
         if pattern is not t and getattr(pattern, "default", None) is not t:
             raise TypeError(f"compiled for {type_name(t)}")
         return pack(value)
 
-    return packed
+    return pack_exactly
 
 
 def packer(
@@ -165,7 +165,7 @@ def block_packer(tags: list[Any], packers: list[Callable[[Any], bytes] | None]) 
     return pack
 
 
-def adapted(value: Any, t: Any, name: str, kernel: str, device: Device) -> Any:
+def adapt(value: Any, t: Any, name: str, kernel: str, device: Device) -> Any:
     """A launch argument as the kernel wants it; foreign arrays are wrapped. Raises `ArgumentTypeError`."""
     if not isinstance(t, ArrayType):
         return t() if value is None and structs.none_is_empty(t) else value
@@ -176,7 +176,7 @@ def adapted(value: Any, t: Any, name: str, kernel: str, device: Device) -> Any:
         return value
     if isinstance(value, str | bytes | int | float) or compounds.is_compound(type(value)):
         raise ArgumentTypeError(mismatch(name, kernel, type(value).__name__, t))
-    return wrapped(value, t, name, kernel, device)
+    return wrap(value, t, name, kernel, device)
 
 
 def check_array(value: array | indexedarray, t: ArrayType, name: str, kernel: str, device: Device) -> None:
@@ -198,7 +198,7 @@ def fits(value: Any, t: ArrayType) -> bool:
     return value.dtype is t.dtype and value.ndim == t.ndim and alike
 
 
-def wrapped(value: object, t: ArrayType, name: str, kernel: str, device: Device) -> array:
+def wrap(value: object, t: ArrayType, name: str, kernel: str, device: Device) -> array:
     """An array of NumPy or another framework as an argument, without copying."""
     memory = _foreign(value, t, name, kernel, device)
     layout = structs.numpy_dtype(t.dtype)
@@ -250,14 +250,14 @@ def demanding(pack: Callable[[Any], bytes], paths: list[Fields]) -> Callable[[An
     """The packer of a struct some of whose arrays every thread uses."""
     arrays = [operator.attrgetter(".".join(path)) for path in paths]
 
-    def packed(value: Any) -> bytes:
+    def pack_demanding(value: Any) -> bytes:
         words = pack(value)
         for of in arrays:
             if of(value) is None:
                 raise ArgumentTypeError("an array in it is None, and every thread uses it")
         return words
 
-    return packed
+    return pack_demanding
 
 
 def empty_array(t: ArrayType, device: Device) -> array:

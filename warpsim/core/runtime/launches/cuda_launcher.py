@@ -24,7 +24,7 @@ class CudaLauncher(Launcher):
     device: CudaDevice
 
     def load(self, layouts: tuple[str, ...]) -> None:
-        self.code = self.kernel.compiled(
+        self.code = self.kernel.compile(
             self.own_types, layouts, self.settings, self.device, self.aliased, self.form
         )
         self.reports = bool(self.code.sites)
@@ -43,13 +43,13 @@ class CudaLauncher(Launcher):
 
     def fitting(self, args: Sequence[Any], rank: int = 0) -> tuple[Launcher, list[Any]]:
         launcher, adapted = super().fitting(args, rank)
-        return launcher.shaped(*self.shape), adapted
+        return launcher.with_shape(*self.shape), adapted
 
     def like(self, other: Launcher) -> Launcher:
         assert isinstance(other, CudaLauncher)
-        return self.shaped(*other.shape) if self.asks_for_blocks else self
+        return self.with_shape(*other.shape) if self.asks_for_blocks else self
 
-    def shaped(self, block_dim: int | None, max_blocks: int) -> Launcher:
+    def with_shape(self, block_dim: int | None, max_blocks: int) -> Launcher:
         """The same with another number of threads in a block (None: as usual), or of blocks (0: as many as fit)."""
         shape = (block_dim, max(0, min(max_blocks, MOST_BLOCKS)))
         if shape == self.shape:

@@ -86,7 +86,7 @@ def threads_of_block(block_dim: SupportsIndex | None, device: Device) -> int:
     return asked if asked > 0 and config.enable_cpu_blocks else 1
 
 
-def normalized(dim: object) -> int | tuple[int, ...]:
+def normalize_dim(dim: object) -> int | tuple[int, ...]:
     """Launch dimensions as an int or a tuple of ints. Raises `DimensionTypeError`."""
     extents = integers(dim)
     if extents is None:

@@ -44,16 +44,16 @@ class Report:
         self.launcher = launcher
         self.record = allocate((_WORDS,), int64, device=launcher.device)
 
-    def attached(self, block: bytes) -> bytes:
+    def attach(self, block: bytes) -> bytes:
         """The argument block with the record."""
-        return attached(self.record, block)
+        return attach_record(self.record, block)
 
     def raise_if_failed(self) -> None:
         """Raise what the launch reported."""
         raise_reported(self.launcher, on_host(self.record))
 
 
-def attached(record: np.ndarray, block: bytes) -> bytes:
+def attach_record(record: np.ndarray, block: bytes) -> bytes:
     """An argument block with the address of a record in its first word."""
     return int(record.ctypes.data).to_bytes(WORD, "little") + block[WORD:]
 
@@ -74,7 +74,7 @@ class Unread:
                 self.look()
             record = self.records[len(self.launchers)]
             self.launchers.append(call.launcher)
-            call.launcher.run(call.with_block(attached(record, call.block)))
+            call.launcher.run(call.with_block(attach_record(record, call.block)))
 
     def look(self) -> None:
         """Raise what the first launch that failed reported, once the work on the current stream is done."""

@@ -34,4 +34,4 @@ def prepare(
     total, header = launcher.extent(dim)
     ordered = launcher.deterministic if deterministic is None else deterministic
     count = len(args) if input_count is None else input_count
-    return LaunchCall(launcher, dim, total, launcher.packed(args, header), args, count, record, bool(ordered))
+    return LaunchCall(launcher, dim, total, launcher.pack_checked(args, header), args, count, record, bool(ordered))

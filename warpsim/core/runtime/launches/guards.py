@@ -40,7 +40,7 @@ class Guard:
         """Look at the arguments of a launch. Raises `ArrayError`, `ReadOnlyError`."""
         holders = [(a, held) for a in arrays_in(args) if (held := a._held) is not None]
         for a, held in holders:
-            if self.follows and _exposed(a):
+            if self.follows and _is_exposed(a):
                 held.verify()
             if self.written and (field := held.check_writable(self.written)):
                 raise ReadOnlyError(
@@ -71,6 +71,6 @@ def arrays_in(values: Iterable[Any]) -> Iterator[Any]:
                 yield from arrays_in([*held.values(), *held.loose.values()])
 
 
-def _exposed(a: TypedMemory) -> bool:
+def _is_exposed(a: TypedMemory) -> bool:
     """Whether NumPy may have written to the elements."""
     return bool(a._array._memory.is_watched())

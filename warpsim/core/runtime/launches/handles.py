@@ -28,7 +28,7 @@ from ..arrays.host_memory import allocate, write_struct
 from ..devices.cuda.driver import finalize
 from ..devices.device import Device, DeviceLike, get_device
 from ..devices.unique import Unique
-from .interp import interpreted
+from .interp import interpreter_value
 
 _RESTING = 4096
 """How many closed records are kept, so that stale ids still lead to memory that says so."""
@@ -163,14 +163,14 @@ class Handle(Record):
         for tape in saved_contents.active():
             tape.note_replaced(what, instead)
 
-    def interpreted(self) -> Any:
+    def for_interpreter(self) -> Any:
         """The struct as the interpreter holds it. Raises `DeviceError` for arrays where the host cannot look."""
         if not self.device.shares_host_memory:
             raise DeviceError(
                 f"an id stands for a {structure_name(self.type)} on {self.device}, and the launch is on the host\n"
                 f"expected: a structure on the host\nhelp: launch with device={str(self.device)!r}"
             )
-        return interpreted(self.data, self.type, self.type.__name__)
+        return interpreter_value(self.data, self.type, self.type.__name__)
 
     def _check_open(self) -> None:
         if not self.is_open:

@@ -33,7 +33,7 @@ class InterpLauncher(Launcher):
         """The values of the arguments; None when one does not fit, as in compiled launches."""
         if super().pack(args, header) is None:
             return None
-        return [interpreted(a, t, n) for a, t, n in zip(args, self.types, self.names, strict=True)]
+        return [interpreter_value(a, t, n) for a, t, n in zip(args, self.types, self.names, strict=True)]
 
     def run(self, call: LaunchCall) -> None:
         machine = Interpreter(config.check_numbers, self.block_dim)
@@ -55,12 +55,14 @@ def threads(dims: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
         yield tuple(reversed(index))
 
 
-def interpreted(value: Any, t: Any, name: str) -> Any:
+def interpreter_value(value: Any, t: Any, name: str) -> Any:
     """A launch argument, known to fit, as the interpreter holds it."""
     if isinstance(t, ArrayType):
         return host_array(empty_array(t, INTERP) if value is None else value, name)
     if structs.is_struct(t):
-        return {field: interpreted(getattr(value, field), ft, f"{name}.{field}") for field, ft in t.fields.items()}
+        return {
+            field: interpreter_value(getattr(value, field), ft, f"{name}.{field}") for field, ft in t.fields.items()
+        }
     if compounds.is_compound(t):
         return host_value(value if isinstance(value, t) else t(*value), t)
     return host_value(t(value), t)

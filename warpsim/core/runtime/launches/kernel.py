@@ -173,11 +173,11 @@ class Kernel(ByName):
         if key not in self._programs:
             with builder.compiling:  # threads that meet here compile once
                 if key not in self._programs:
-                    self._programs[key] = self._made(types, unroll, form, settings.verify_fp)
+                    self._programs[key] = self._make_program(types, unroll, form, settings.verify_fp)
         program = self._programs[key]
         return replace(program, plan=program.plan.without_assumptions()) if aliased else program
 
-    def lowered(self, types: tuple[Any, ...]) -> Function:
+    def lower(self, types: tuple[Any, ...]) -> Function:
         """The kernel in the IR before any pass, with calls in it."""
         if types not in self._lowered:
             if len(self._lowered) >= _MOST_TYPES:
@@ -187,19 +187,19 @@ class Kernel(ByName):
                 self._called = called_by(self.source)
         return self._lowered[types]
 
-    def _made(self, types: tuple[Any, ...], unroll: int, form: Form, verify_fp: bool = False) -> Program:
+    def _make_program(self, types: tuple[Any, ...], unroll: int, form: Form, verify_fp: bool = False) -> Program:
         if verify_fp:
-            silent = self._programs.get((types, unroll, form, False)) or self._made(types, unroll, form)
+            silent = self._programs.get((types, unroll, form, False)) or self._make_program(types, unroll, form)
             return compiler.reporting(silent)
         if form.phase:
             whole = form._replace(phase="")
-            program = self._programs.get((types, unroll, whole, False)) or self._made(types, unroll, whole)
+            program = self._programs.get((types, unroll, whole, False)) or self._make_program(types, unroll, whole)
             return compiler.phase_of(program, form.phase)
-        fn = self.lowered(types)
+        fn = self.lower(types)
         forward = self._programs.get((types, unroll, PRIMAL, False)) or compiler.finish(fn, unroll, self.rank)
         return forward if form == PRIMAL else compiler.derive(fn, unroll, form, forward.ndim, forward.handle_params)
 
-    def compiled(
+    def compile(
         self, types: tuple[Any, ...], layouts: tuple[str, ...], settings: Settings, device: Device,
         aliased: bool = False, form: Form = PRIMAL,
     ) -> Any:  # fmt: skip
@@ -234,7 +234,7 @@ class Kernel(ByName):
         """
         code = None
         for types in self.known_types():
-            code = self.compiled(types, _contiguous(types), self.settings(), device)
+            code = self.compile(types, _contiguous(types), self.settings(), device)
         return code
 
     def begin(self, device: Device, threads: Executor) -> None:

@@ -22,7 +22,7 @@ from ...types.structs import Struct, frozen, holds_arrays
 from ..devices.device import Device
 from .arguments import (
     UNFIT,
-    adapted,
+    adapt,
     block_packer,
     check_writable,
     demanding,
@@ -70,12 +70,12 @@ class LaunchCall:
         if block is None:
             launcher, args = launcher.fitting(args, rank(dim))
             total, header = launcher.extent(dim)
-            block = launcher.packed(args, header)
+            block = launcher.pack_checked(args, header)
         return LaunchCall(launcher, dim, total, block, args, self.input_count, self.record, self.deterministic)
 
-    def shaped(self, block_dim: int | None, max_blocks: int) -> LaunchCall:
+    def with_shape(self, block_dim: int | None, max_blocks: int) -> LaunchCall:
         """The same with another number of threads in a block, or of blocks on devices that have such."""
-        return self._on(self.launcher.shaped(block_dim, max_blocks))
+        return self._on(self.launcher.with_shape(block_dim, max_blocks))
 
     def in_blocks_of(self, launcher: Launcher) -> LaunchCall:
         """The same in blocks like those of another launch, where the kernel asks how many threads these have."""
@@ -84,7 +84,7 @@ class LaunchCall:
     def _on(self, launcher: Launcher) -> LaunchCall:
         if launcher is self.launcher:
             return self
-        block = launcher.packed(self.args, launcher.extent(self.dim)[1])
+        block = launcher.pack_checked(self.args, launcher.extent(self.dim)[1])
         return LaunchCall(
             launcher, self.dim, self.total, block, self.args, self.input_count, self.record, self.deterministic
         )
@@ -137,7 +137,7 @@ class Launcher:
         self.join = block_packer(tags, self.packers)
         self.guard = guard_of(self.program, kernel.key, form.kind is not FormKind.ADJOINT)
         if self.guard is not None:
-            self.pack = guarded(self.guard, self.pack)  # type: ignore[method-assign]
+            self.pack = guard_packing(self.guard, self.pack)  # type: ignore[method-assign]
         self.ndim = self.program.ndim
         self.threads = threads_with(self.ndim, kernel.rank)
         plan = self.program.plan
@@ -203,7 +203,7 @@ class Launcher:
             return None
         return block
 
-    def packed(self, args: Sequence[Any], header: bytes) -> Any:
+    def pack_checked(self, args: Sequence[Any], header: bytes) -> Any:
         """The argument block; raises `ArgumentTypeError` when an argument does not fit."""
         block = self.pack(args, header)
         if block is None:
@@ -221,7 +221,7 @@ class Launcher:
         generation = config.generation  # read before the switches: one that changes meanwhile must be seen next time
         names, settings = list(kernel.patterns), kernel.settings()
         own = kernel.types_for(args[: len(names)] if form is not PRIMAL else args)
-        adapted_args = [adapted(a, t, n, kernel.key, device) for a, t, n in zip(args, own, names, strict=False)]
+        adapted_args = [adapt(a, t, n, kernel.key, device) for a, t, n in zip(args, own, names, strict=False)]
         args = [*adapted_args, *args[len(names) :]]
         kernel = kernel.over(rank, own) if rank else kernel
         program = kernel.program(own, settings, False, form)
@@ -247,7 +247,7 @@ class Launcher:
         launcher, adapted_args = self.of(self.kernel, args, self.device, self.form, rank)
         return launcher.like(self), adapted_args
 
-    def shaped(self, block_dim: int | None, max_blocks: int) -> Launcher:
+    def with_shape(self, block_dim: int | None, max_blocks: int) -> Launcher:
         """The same with another number of threads in a block, or of blocks on devices that have such.
 
         Raises `DimensionError` for a block that cannot be.
@@ -277,7 +277,7 @@ class Launcher:
             run(call)
             return
         report = Report(self)
-        run(call.with_block(report.attached(call.block)))
+        run(call.with_block(report.attach(call.block)))
         report.raise_if_failed()
 
     def run(self, call: LaunchCall) -> None:
@@ -307,16 +307,16 @@ class Launcher:
         return None
 
 
-def guarded(guard: Guard, pack: Callable[..., Any]) -> Callable[..., Any]:
+def guard_packing(guard: Guard, pack: Callable[..., Any]) -> Callable[..., Any]:
     """Packing, and a look at what elements of structs refer to."""
 
-    def packed(args: Sequence[Any], header: bytes) -> Any:
+    def pack_guarded(args: Sequence[Any], header: bytes) -> Any:
         block = pack(args, header)
         if block is not None:
             guard(args)
         return block
 
-    return packed
+    return pack_guarded
 
 
 def explain(launcher: Launcher, args: Sequence[Any]) -> None:

@@ -69,7 +69,7 @@ class Module:
         that kernels reach by their names, also where that is not what the programs were made with. Raises what is
         wrong with a broken kernel.
         """
-        digest = hashlib.sha256(repr(sorted(self._resolved().items(), key=str)).encode())
+        digest = hashlib.sha256(repr(sorted(self._resolve_options().items(), key=str)).encode())
         for kernel in sorted(self.all, key=lambda kernel: (kernel.key, ast.dump(kernel.source.tree))):
             digest.update(repr((kernel.key, kernel.bounds, sorted(kernel.options.items(), key=str))).encode())
             for text in (*kernel.current.texts(), *meanings(kernel.source)):
@@ -78,7 +78,7 @@ class Module:
 
     get_module_hash = hash_module
 
-    def _resolved(self) -> dict[str, Any]:
+    def _resolve_options(self) -> dict[str, Any]:
         """All options with what they mean where nobody set them."""
         options = {"verify_fp": config.verify_fp, **self.options}
         return {name: getattr(config, name, None) if value is None else value for name, value in options.items()}
@@ -130,23 +130,23 @@ def forget_kernels() -> None:
 FORGET.append(forget_kernels)
 
 
-def _meant(module: str | python_types.ModuleType | Module | None) -> Module:
+def _module_or_caller(module: str | python_types.ModuleType | Module | None) -> Module:
     """The module that a public function is given; that of its caller where it is given none."""
     if module is None:
         return get_module(sys._getframe(2).f_globals.get("__name__", "__main__"))
-    return _named(module)
+    return _module_named(module)
 
 
 def set_module_options(options: dict[str, Any], module: str | python_types.ModuleType | Module | None = None) -> None:
     """Set options for the kernels of a module (the caller's by default): fast_math, max_unroll, verify, ..."""
     check_options(instance(options, dict, "options"))
-    _meant(module).given.update(options)
+    _module_or_caller(module).given.update(options)
     config.touch()
 
 
 def get_module_options(module: str | python_types.ModuleType | Module | None = None) -> dict[str, Any]:
     """All options of a module (the caller's by default): as they were set, else with their defaults."""
-    return dict(_meant(module).options)
+    return dict(_module_or_caller(module).options)
 
 
 def load_module(
@@ -158,7 +158,7 @@ def load_module(
     recursive: those of modules below it in its package too. device: one device or several. Raises `LaunchError` for
     a module that is named, or given, and holds nothing for kernels: a name with a slip, or one not imported yet.
     """
-    chosen = _meant(module)
+    chosen = _module_or_caller(module)
     below = [m for m in _MODULES.values() if recursive and m.name.startswith(chosen.name + ".")]
     if isinstance(module, (str, python_types.ModuleType)) and not below:
         _require_content(chosen)
@@ -181,10 +181,10 @@ def force_load(
     max_workers: int | None = None,
 ) -> None:  # fmt: skip
     """Compile the kernels of all (or the given) modules now, see `Module.load`."""
-    _load(list(_EVERY) if modules is None else map(_named, modules), device, max_workers, block_dim)
+    _load(list(_EVERY) if modules is None else map(_module_named, modules), device, max_workers, block_dim)
 
 
-def _named(module: str | python_types.ModuleType | Module) -> Module:
+def _module_named(module: str | python_types.ModuleType | Module) -> Module:
     return module if isinstance(module, Module) else get_module(module)
 
 

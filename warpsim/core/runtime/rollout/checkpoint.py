@@ -22,7 +22,7 @@ from ..arrays.array import array, root
 from ..arrays.call_site import CallSite
 from ..arrays.indexed import indexedarray
 from ..devices.capture import current_graph
-from .footprint import OUTPUTS, PARAMETERS, SCRATCH, STATE, named
+from .footprint import OUTPUTS, PARAMETERS, SCRATCH, STATE, array_in_words
 from .rollout import CheckpointReport, Loop, Rollout
 from .schedules import SCHEDULES
 
@@ -75,7 +75,7 @@ def checkpoint(
     if not loop.arrays:
         raise CheckpointError("state is empty\nexpected: the arrays that go from step to step")
     declared = declarations(loop.arrays, parameters, outputs, scratch)
-    make, default = chosen(schedule, slots)
+    make, default = choose_schedule(schedule, slots)
     tapes, steps = saved_contents.active(), int(steps)
     if not tapes or not steps:
         for k in range(steps):
@@ -100,7 +100,7 @@ def check_count(name: str, value: object, least: int) -> None:
         raise CheckpointError(f"{name} is {value}\nexpected: at least {least}")
 
 
-def chosen(schedule: str, slots: int | None) -> Any:
+def choose_schedule(schedule: str, slots: int | None) -> Any:
     """The schedule by its name."""
     if schedule not in SCHEDULES:
         raise CheckpointError(f"schedule is {schedule!r}\nexpected: one of {', '.join(map(repr, SCHEDULES))}")
@@ -126,7 +126,9 @@ def declarations(
                 )
             other = declared.setdefault(a._memory, (kind, root(a)))[0]
             if other != kind:
-                raise CheckpointError(f"{named(a)} is in {other}= and in {kind}=\nexpected: every array in one of them")
+                raise CheckpointError(
+                    f"{array_in_words(a)} is in {other}= and in {kind}=\nexpected: every array in one of them"
+                )
     return declared
 
 
@@ -141,11 +143,11 @@ def check_gradients(declared: dict[Allocation, tuple[str, array]], step: Callabl
     for kind, a in declared.values():
         if kind == STATE and has_cotangent(a.dtype) and a._gradient is None:
             raise GradientError(
-                f"array {named(a, step)} of the state has no gradient\nexpected: requires_grad=True, "
+                f"array {array_in_words(a, step)} of the state has no gradient\nexpected: requires_grad=True, "
                 "as gradients go from step to step through the state\nhelp: set requires_grad before the loop"
             )
         if kind == PARAMETERS and a._gradient is None:
             raise GradientError(
-                f"array {named(a, step)} of parameters has no gradient\nexpected: requires_grad=True\n"
+                f"array {array_in_words(a, step)} of parameters has no gradient\nexpected: requires_grad=True\n"
                 "help: leave constants out of parameters=; they are found by themselves"
             )

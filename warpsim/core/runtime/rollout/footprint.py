@@ -115,7 +115,7 @@ class _Blind(Session):
         """Nothing is to be noted."""
 
 
-def described(entry: TapeEntry, use: UsedArray) -> tuple[str, CallSite]:
+def describe(entry: TapeEntry, use: UsedArray) -> tuple[str, CallSite]:
     """The operation in words, and where it was called."""
     return entry.words(use), entry.place
 
@@ -158,40 +158,40 @@ class Footprint:
         if kind == STATE:
             self.wrote_state |= use.writes
         elif kind is not None:
-            self._declared(kind, entry, use)
+            self._judge_declared(kind, entry, use)
         else:
-            self._undeclared(entry, use)
+            self._judge_undeclared(entry, use)
 
-    def _declared(self, kind: str, entry: TapeEntry, use: UsedArray) -> None:
+    def _judge_declared(self, kind: str, entry: TapeEntry, use: UsedArray) -> None:
         memory = use.array._memory
         if kind == PARAMETERS and use.writes:
-            raise self._refusal("writes", use.array, "parameters", described(entry, use), (
+            raise self._refusal("writes", use.array, "parameters", describe(entry, use), (
                 "expected: parameters that no step changes\nhelp: name it in state= instead"
             ))  # fmt: skip
         if kind == OUTPUTS and use.depends:
-            raise self._refusal("reads", use.array, "outputs", described(entry, use), (
+            raise self._refusal("reads", use.array, "outputs", describe(entry, use), (
                 "expected: outputs that steps store to or add to (wp.atomic_add), as their contents are not kept\n"
                 "help: name it in state= instead"
             ))  # fmt: skip
         if kind == SCRATCH and use.depends and memory not in self._filled:
-            raise self._refusal("reads", use.array, "scratch", described(entry, use), (
+            raise self._refusal("reads", use.array, "scratch", describe(entry, use), (
                 "expected: scratch arrays that every step writes before it reads them\n"
                 "help: name it in state= instead"
             ))  # fmt: skip
         if use.writes:
             self._filled.add(memory)
 
-    def _undeclared(self, entry: TapeEntry, use: UsedArray) -> None:
+    def _judge_undeclared(self, entry: TapeEntry, use: UsedArray) -> None:
         memory = use.array._memory
         if memory in self.constants:
             if use.writes:
-                raise self._stray(use.array, described(entry, use))
+                raise self._stray(use.array, describe(entry, use))
             return
         key = id(memory)
         if use.writes and key not in self._wrote:
-            self._wrote[key] = _traced(entry, use)
+            self._wrote[key] = _trace(entry, use)
         elif key not in self._read:
-            self._read[key] = _traced(entry, use)
+            self._read[key] = _trace(entry, use)
 
     def settle(self) -> list[array]:
         """Judge arrays that were not declared, when nothing but the user's program keeps them alive.
@@ -220,12 +220,11 @@ class Footprint:
 
     def _refusal(self, verb: str, a: array, kind: str, words: tuple[str, CallSite], rest: str) -> CheckpointError:
         where = f"which is one of {kind}=" if kind else "which is not declared and outlives the step"
-        return CheckpointError(
-            f"step {self.number} {verb} array {named(a, self.step)}, {where}\nfound: {words[0]} {words[1]}\n{rest}"
-        )
+        name = array_in_words(a, self.step)
+        return CheckpointError(f"step {self.number} {verb} array {name}, {where}\nfound: {words[0]} {words[1]}\n{rest}")
 
 
-def named(a: array, step: Callable[..., Any] | None = None) -> str:
+def array_in_words(a: array, step: Callable[..., Any] | None = None) -> str:
     """An array in words, under the name that the step or the caller knows it by."""
     known = list(_names_of(step)) + caller_names()
     name = next((name for other, name in known if other._memory is a._memory), None)
@@ -243,13 +242,13 @@ def _names_of(step: Callable[..., Any] | None) -> Iterator[tuple[array, str]]:
         yield from names_in({**known.globals, **known.nonlocals})
 
 
-def _traced(entry: TapeEntry, use: UsedArray) -> _Trace:
+def _trace(entry: TapeEntry, use: UsedArray) -> _Trace:
     a = root(use.array)
     owner = a._data
     while isinstance(owner.base, np.ndarray):
         owner = owner.base
     layout = (a._address, a.dtype, a.shape, a.strides, a.device)
-    return _Trace(weakref.ref(owner), weakref.ref(a), layout, described(entry, use))
+    return _Trace(weakref.ref(owner), weakref.ref(a), layout, describe(entry, use))
 
 
 def _found_again(trace: _Trace) -> array | None:

@@ -114,7 +114,7 @@ class MovedLoop:
 
         def there_and_back(tape: LoopTape) -> None:
             arrays = tape.arrays()
-            check_aliases([a for entry in tape.records for a in entry.written()], arrays)
+            check_aliases([a for entry in tape.records for a in entry.written_arrays()], arrays)
             moved = push(tape.records, Mirror(arrays, self.tangents), self.moving, for_reverse=True)
             of_gradients = Mirror(arrays, gradients), Mirror(arrays, tangents)
             for entry in reversed(moved):

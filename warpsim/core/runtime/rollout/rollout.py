@@ -26,7 +26,7 @@ from ..devices.device import ScopedDevice, get_device
 from ..devices.memory_range import range_of
 from ..tape.adjoint_needs import Always
 from ..tape.recording import register
-from .footprint import PARAMETERS, STATE, Footprint, LoopTape, Watch, named, replays
+from .footprint import PARAMETERS, STATE, Footprint, LoopTape, Watch, array_in_words, replays
 from .loop_entry import LoopEntry
 from .schedules import Action, Advance, Restore, Reverse, Store
 
@@ -139,9 +139,9 @@ class Rollout:
                     tape.session.note_unseen(a._memory, range_of(a), f"a checkpoint at {self.place} that raised")
             raise
         if not self.footprint.wrote_state:
+            names = ", ".join(array_in_words(a, self.loop.step) for a in self.state)
             raise CheckpointError(
-                f"no step wrote an array of the state: {', '.join(named(a, self.loop.step) for a in self.state)}\n"
-                "expected: steps that overwrite the arrays in state="
+                f"no step wrote an array of the state: {names}\nexpected: steps that overwrite the arrays in state="
             )
         if keeps:
             self.prints[self.steps] = self.checksums()
@@ -210,8 +210,9 @@ class Rollout:
             return
         for a, old, new in zip(self.state, known, self.checksums(), strict=True):
             if old != new:
+                name = array_in_words(a, self.loop.step)
                 raise CheckpointError(
-                    f"array {named(a, self.loop.step)} differs from the first run when step {number - 1} is replayed\n"
+                    f"array {name} differs from the first run when step {number - 1} is replayed\n"
                     "expected: steps that follow from k and from arrays of the state alone\n"
                     "help: make random seeds and times from k; keep counters in arrays of the state; name in state= "
                     "what one step leaves for the next; launch with deterministic=True what scatters float atomics"
@@ -223,7 +224,9 @@ class Rollout:
         """Carry the gradients of the state from the end to the beginning, and add up those of all else."""
         for a in self.state:
             if has_cotangent(a.dtype) and a._gradient is None:
-                raise GradientError(f"array {named(a, self.loop.step)} lost its gradient after the loop was recorded")
+                raise GradientError(
+                    f"array {array_in_words(a, self.loop.step)} lost its gradient after the loop was recorded"
+                )
         report = self.report
         aside = sum(a._data.nbytes for a in self.written)
         report.peak_bytes, report.replayed = aside + len(self.kept) * report.state_bytes, 0
@@ -289,7 +292,7 @@ class Rollout:
         del tape
         for a in self.footprint.settle():
             raise CheckpointError(
-                f"step {self.footprint.number} read array {named(a, self.loop.step)} when it was replayed, "
+                f"step {self.footprint.number} read array {array_in_words(a, self.loop.step)} when it was replayed, "
                 "and not before\nexpected: steps that do the same in every run"
             )
         return result

@@ -10,7 +10,7 @@ from ....errors import counted
 from ..devices.cuda import graphs
 from ..launches import pool
 from .fusion import Piece
-from .step import GraphPart, Step, listed
+from .step import GraphPart, Step, names_in_words
 
 
 class Packed:
@@ -41,7 +41,7 @@ def parts(pieces: Iterable[Piece]) -> Iterator[GraphPart]:
         if device is None:
             yield from (piece.part for piece in group)
         else:
-            names = listed(piece.step.name for piece in group)
+            names = names_in_words(piece.step.name for piece in group)
             yield GraphPart(f"{counted(len(group), 'step')} on {device}: {names}")
 
 

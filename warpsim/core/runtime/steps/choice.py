@@ -9,7 +9,7 @@ import numpy as np
 
 from ..devices.device_memory import on_host
 from .fields import Fields
-from .refusals import damaged
+from .refusals import damage_error
 from .step import GraphReader, GraphWriter, Json, Step, Use
 
 
@@ -37,7 +37,7 @@ class Branch(Step):
         """The condition; the graphs tell for themselves."""
         return [Use(self.condition)]
 
-    def saved(self, file: GraphWriter) -> Iterator[Json]:
+    def save(self, file: GraphWriter) -> Iterator[Json]:
         branches = {"then": file.steps(self.on_true), "else": file.steps(self.on_false)}
         yield {"do": "branch", "if": file.view(self.condition), **branches}
 
@@ -63,7 +63,7 @@ class Repeat(Step):
         """The condition; the graph tells for itself."""
         return [Use(self.condition)]
 
-    def saved(self, file: GraphWriter) -> Iterator[Json]:
+    def save(self, file: GraphWriter) -> Iterator[Json]:
         yield {"do": "repeat", "while": file.view(self.condition), "steps": file.steps(self.body)}
 
     @classmethod
@@ -79,5 +79,5 @@ def holds(condition: np.ndarray) -> bool:
 def _condition(part: Fields, name: str, file: GraphReader) -> np.ndarray:
     memory: np.ndarray = file.memory.view(part.part(name))
     if not memory.size:
-        raise damaged(part.place, "a condition without a number")
+        raise damage_error(part.place, "a condition without a number")
     return memory

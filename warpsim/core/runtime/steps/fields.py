@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .refusals import damaged
+from .refusals import damage_error
 
 _MOST = 1 << 62
 
@@ -13,7 +13,7 @@ class Fields:
     """An object of the description. place: where it stands, for messages."""
 
     def __init__(self, value: object, place: str = "the description"):
-        self.value, self.place = _checked(value, dict, place), place
+        self.value, self.place = _check_kind(value, dict, place), place
 
     def __contains__(self, name: str) -> bool:
         return self.value.get(name) is not None
@@ -33,7 +33,7 @@ class Fields:
         try:
             return bytes.fromhex(self.text(name))
         except ValueError as error:
-            raise damaged(f"{self.place}.{name}", "no hexadecimal digits") from error
+            raise damage_error(f"{self.place}.{name}", "no hexadecimal digits") from error
 
     def part(self, name: str) -> Fields:
         return Fields(self._get(name, dict), f"{self.place}.{name}")
@@ -69,19 +69,19 @@ class Fields:
         return [(in_range(a, 0, _MOST, place), in_range(b, 0, _MOST, place)) for a, b in self._pairs(name)]
 
     def _pairs(self, name: str) -> list[list[Any]]:
-        rows = [_checked(row, list, f"{self.place}.{name}") for row in self._get(name, list)]
+        rows = [_check_kind(row, list, f"{self.place}.{name}") for row in self._get(name, list)]
         if any(len(row) != 2 for row in rows):
-            raise damaged(f"{self.place}.{name}", "a list of something else than pairs")
+            raise damage_error(f"{self.place}.{name}", "a list of something else than pairs")
         return rows
 
     def _get(self, name: str, kind: type) -> Any:
-        return _checked(self.value.get(name), kind, f"{self.place}.{name}")
+        return _check_kind(self.value.get(name), kind, f"{self.place}.{name}")
 
 
 def in_range(value: object, low: int, high: int, place: str) -> int:
     """A number in a range."""
     if type(value) is not int or not low <= value <= high:
-        raise damaged(place, f"{value!r}, and no number from {low} to {high}")
+        raise damage_error(place, f"{value!r}, and no number from {low} to {high}")
     return value
 
 
@@ -90,13 +90,13 @@ def _integers(values: list[Any], place: str) -> list[int]:
 
 
 def _place(values: object, place: str) -> list[int]:
-    numbers = _integers(_checked(values, list, place), place)
+    numbers = _integers(_check_kind(values, list, place), place)
     if len(numbers) != 3:
-        raise damaged(place, f"{numbers}, and no place in memory")
+        raise damage_error(place, f"{numbers}, and no place in memory")
     return numbers
 
 
-def _checked(value: object, kind: type, place: str) -> Any:
+def _check_kind(value: object, kind: type, place: str) -> Any:
     if type(value) is not kind:
-        raise damaged(place, f"{type(value).__name__}, and no {kind.__name__}")
+        raise damage_error(place, f"{type(value).__name__}, and no {kind.__name__}")
     return value

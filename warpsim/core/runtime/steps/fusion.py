@@ -24,7 +24,7 @@ from ..launches import pool
 from ..launches.launcher import LaunchCall
 from .fields import Fields
 from .launch import LaunchStep
-from .refusals import damaged
+from .refusals import damage_error
 from .step import GraphPart, GraphReader, GraphWriter, Json, Step
 
 _LARGEST = 1000  # nodes of a kernel that is looked at: a larger one computes more than it waits for memory
@@ -72,14 +72,14 @@ class FusedLaunches(Step):
         launches = [launch.in_report() for launch in self.parts]
         return GraphPart("loop", tuple(k for part in launches for k in part.kernels), launches[0].threads, self.strip)
 
-    def saved(self, file: GraphWriter) -> Iterator[Json]:
-        yield {"do": "loop", "launches": list(super().saved(file)), "strip": self.strip, "size": self.chunk}
+    def save(self, file: GraphWriter) -> Iterator[Json]:
+        yield {"do": "loop", "launches": list(super().save(file)), "strip": self.strip, "size": self.chunk}
 
     @classmethod
     def read(cls, part: Fields, file: GraphReader) -> Step:
         launches = [LaunchStep.read(p, file) for p in part.parts("launches")]
         if not launches or file.device.has_stream or len({launch.call.total for launch in launches}) > 1:
-            raise damaged(part.place, "a loop over launches that have not the same threads")
+            raise damage_error(part.place, "a loop over launches that have not the same threads")
         return cls(launches, part.integer("strip", low=1), part.integer("size", low=1))
 
 
@@ -139,7 +139,7 @@ def pieces(steps: Iterable[Step]) -> Iterator[Piece]:
         if isinstance(step, LaunchStep) and step.command is not None:
             if not step.call.total:
                 continue
-            joined = _joined(loop, step)
+            joined = _join(loop, step)
         if loop is not None and joined is not loop:
             yield loop.piece()
         loop = joined
@@ -149,7 +149,7 @@ def pieces(steps: Iterable[Step]) -> Iterator[Piece]:
         yield loop.piece()
 
 
-def _joined(loop: Loop | None, launch: LaunchStep) -> Loop:
+def _join(loop: Loop | None, launch: LaunchStep) -> Loop:
     """The loop that a launch joined, or one of its own."""
     call = launch.call
     alone = why_alone(call)

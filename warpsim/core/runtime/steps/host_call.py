@@ -30,7 +30,7 @@ class HostCall(Step):
         self.work()
 
 
-def recorded(
+def call_or_record(
     work: Callable[[], None], device: Device | None = None, told: Callable[[], None] | None = None, words: str = ""
 ) -> None:
     """Call a function now, or make that a step of the graph that is captured. Parameters as of `HostCall`."""

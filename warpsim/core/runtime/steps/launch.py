@@ -38,7 +38,7 @@ class LaunchStep(Step):
         else:
             self.run = call.run
 
-    def kept(self) -> LaunchStep:
+    def for_later(self) -> LaunchStep:
         """The same, to be run later: what it leads to stays, and elements may refer to other arrays by then."""
         if self.anchors is None:
             self.anchors = list(anchors(self.call.args))
@@ -71,7 +71,7 @@ class LaunchStep(Step):
         if capture is None:
             self.run()
         else:
-            capture.add(self.kept())
+            capture.add(self.for_later())
 
     def replay(self) -> None:
         if not saved_contents.alert:
@@ -113,7 +113,7 @@ class LaunchStep(Step):
 
     # ----- files ------------------------------------------------------------------------------
 
-    def saved(self, file: GraphWriter) -> Iterator[Json]:
+    def save(self, file: GraphWriter) -> Iterator[Json]:
         yield {"do": "launch", **file.launch(self.call)}
 
     @classmethod

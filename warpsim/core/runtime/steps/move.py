@@ -79,7 +79,7 @@ class Move(Step):
     def uses(self) -> list[Use]:
         return [use for p in self.pieces() or () for use in (Use(p.source), Use(p.target, writes=True))]
 
-    def saved(self, file: GraphWriter) -> Iterator[Json]:
+    def save(self, file: GraphWriter) -> Iterator[Json]:
         pieces = self.pieces()
         if pieces is None:
             what = "the reverse of a write that picks elements by index tables or repeats them"

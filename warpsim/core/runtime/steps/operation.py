@@ -20,7 +20,7 @@ from ..arrays.indexed import indexedarray
 from ..devices.device import Device
 from ..devices.float_mode import in_standard_mode
 from .fields import Fields
-from .refusals import damaged, unsavable
+from .refusals import damage_error, unsavable
 from .step import GraphReader, GraphWriter, Json, Step, Use
 
 Contents = list[np.ndarray]
@@ -109,19 +109,19 @@ class Operation(Step):
         written = [Use(a, writes=True) for a in self.operation.results]
         return [*map(Use, self.operation.operands), *written]
 
-    def saved(self, file: GraphWriter) -> Iterator[Json]:
+    def save(self, file: GraphWriter) -> Iterator[Json]:
         if self.work is not None:
-            return self.work.saved(file)
+            return self.work.save(file)
         self.check_savable()
-        return iter([self.described(file)])
+        return iter([self.describe(file)])
 
     def check_savable(self) -> None:
         """Raise unless the library of another process does the same under the name of the operation."""
         kind, operation = type(self.operation), self.operation
-        if operation.device is not None or kind is not _stored(getattr(kind, "name", ""), kind.home):
+        if operation.device is not None or kind is not _find_class(getattr(kind, "name", ""), kind.home):
             raise unsavable(f"{self.name}, work of the host that only this process can do")
 
-    def described(self, file: GraphWriter) -> Json:
+    def describe(self, file: GraphWriter) -> Json:
         """The operation as a part of a description."""
         operation = self.operation
         settings = {name: getattr(operation, name) for name in operation.settings}
@@ -131,9 +131,9 @@ class Operation(Step):
 
     @classmethod
     def read(cls, part: Fields, file: GraphReader) -> Operation:
-        kind, settings = _stored(part.text("name"), part.text("home")), _settings(part.part("settings").value)
+        kind, settings = _find_class(part.text("name"), part.text("home")), _settings(part.part("settings").value)
         if kind is None or settings is None or set(settings) != set(kind.settings):
-            raise damaged(part.place, f"an operation {part.text('name')!r} that is not known")
+            raise damage_error(part.place, f"an operation {part.text('name')!r} that is not known")
         results = [_read_array(p, file) for p in part.parts("results")]
         operands = [_read_array(p, file) for p in part.parts("operands")]
         return cls(kind.again(results, operands, settings))
@@ -164,12 +164,12 @@ class Transpose(Step):
     def uses(self) -> list[Use]:
         return [Use(a, writes=True) for side in self.gradients() for a in side if a is not None]
 
-    def saved(self, file: GraphWriter) -> Iterator[Json]:
+    def save(self, file: GraphWriter) -> Iterator[Json]:
         operation = Operation(self.operation)
         operation.check_savable()
         results, operands = self.gradients()
         yield {
-            "do": "transpose", "of": operation.described(file),
+            "do": "transpose", "of": operation.describe(file),
             "results": [None if a is None else _array(a._array, "gradients", file) for a in results],
             "operands": [None if a is None else _array(a._array, "gradients", file) for a in operands],
             "contents": [file.view(memory) for memory in self.contents()],
@@ -184,7 +184,7 @@ class Transpose(Step):
         )
         contents = [file.memory.view(p) for p in part.parts("contents")]
         if (len(results), len(operands)) != (len(operation.results), len(operation.operands)):
-            raise damaged(part.place, "a transpose with gradients of other arrays")
+            raise damage_error(part.place, "a transpose with gradients of other arrays")
         return cls(operation, lambda: (results, operands), lambda: contents)
 
 
@@ -194,7 +194,7 @@ _MODULES = {"wp.utils": "utils", "wp.fft": "fft"}
 """Modules of the package whose operations files may name; they are entered in `STORED` when one is loaded."""
 
 
-def _stored(name: str, home: str) -> type[ArrayOperation] | None:
+def _find_class(name: str, home: str) -> type[ArrayOperation] | None:
     """The class of operations of a name; None for one that files do not know."""
     if home in _MODULES and name not in STORED:
         getattr(sys.modules["warpsim"], _MODULES[home])
@@ -221,6 +221,6 @@ def _read_array(part: Fields, file: GraphReader) -> array:
     rank = part.integer("rank", low=1, high=view.ndim)
     scalar, inner = scalars.canonical(view.dtype), view.shape[rank:]
     if len(inner) > 2:
-        raise damaged(part.place, f"an array of elements of shape {inner}")
+        raise damage_error(part.place, f"an array of elements of shape {inner}")
     make = (lambda: scalar, lambda: compounds.vector(inner[0], scalar), lambda: compounds.matrix(inner, scalar))
     return array._wrap(view, make[len(inner)](), file.device)

@@ -24,9 +24,9 @@ class Publication(Step):
     def uses(self) -> list[Use]:
         return [Use(self.record.content, writes=True)]
 
-    def saved(self, file: GraphWriter) -> Iterator[Json]:
-        yield {"do": "publish", **file.published(self.record, self.content)}
+    def save(self, file: GraphWriter) -> Iterator[Json]:
+        yield {"do": "publish", **file.publication(self.record, self.content)}
 
     @classmethod
     def read(cls, part: Fields, file: GraphReader) -> Step:
-        return cls(*file.published(part))
+        return cls(*file.publication(part))

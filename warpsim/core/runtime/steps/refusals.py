@@ -10,6 +10,6 @@ def unsavable(what: str, cure: str = "") -> GraphFileError:
     return GraphFileError(f"this graph cannot be saved: it holds {what}" + (cure and f"\nhelp: {cure}"))
 
 
-def damaged(place: str, what: str) -> GraphFileError:
+def damage_error(place: str, what: str) -> GraphFileError:
     """The error for a description that says what cannot be. place: where; what: it says there, in words."""
     return GraphFileError(f"the graph is damaged: {place} is {what}\nhelp: capture and save it again")

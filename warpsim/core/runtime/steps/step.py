@@ -51,11 +51,11 @@ class GraphPart:
 
     def __str__(self) -> str:
         strips = f", {min(self.strip, self.threads)} at a time" if self.strip else ""
-        threads = f" over {self.threads} threads{strips}: {listed(self.kernels)}" if self.kernels else ""
+        threads = f" over {self.threads} threads{strips}: {names_in_words(self.kernels)}" if self.kernels else ""
         return f"  {self.what}{threads}" + (f"\n    apart: {self.why}" if self.why else "")
 
 
-def listed(names: Iterable[str]) -> str:
+def names_in_words(names: Iterable[str]) -> str:
     """Names in words, each once, with how often it is there."""
     return ", ".join(f"{n} x {name}" if n > 1 else name for name, n in Counter(names).items())
 
@@ -97,7 +97,7 @@ class Step(ABC):
     @property
     def name(self) -> str:
         """The step in words."""
-        return listed(part.name for part in self.parts)
+        return names_in_words(part.name for part in self.parts)
 
     def uses(self) -> list[Use]:
         """What it reads and writes by itself, as far as anybody knows."""
@@ -117,14 +117,14 @@ class Step(ABC):
 
     # ----- files ------------------------------------------------------------------------------
 
-    def saved(self, file: GraphWriter) -> Iterator[Json]:
+    def save(self, file: GraphWriter) -> Iterator[Json]:
         """Its parts of the description in a file, each with the word for its kind. Raises `GraphFileError`.
 
         Kinds that files hold have a class method `read`, which makes the step of such a part (see `kinds`).
         """
         if not self.parts:
             raise unsavable(f"{self.name}, work of the host that only this process can do")
-        return (words for part in self.parts for words in part.saved(file))
+        return (words for part in self.parts for words in part.save(file))
 
 
 class GraphWriter(Protocol):
@@ -136,7 +136,7 @@ class GraphWriter(Protocol):
     def launch(self, call: Any) -> Json:
         """Machine code and arguments of a launch, and the way in which it runs."""
 
-    def published(self, record: Any, content: Any) -> Json:
+    def publication(self, record: Any, content: Any) -> Json:
         """What kernels see of a structure."""
 
     def steps(self, graph: Any) -> list[Json]:
@@ -155,7 +155,7 @@ class GraphReader(Protocol):
     def launch(self, part: Fields) -> Any:
         """A launch."""
 
-    def published(self, part: Fields) -> tuple[Any, bytes]:
+    def publication(self, part: Fields) -> tuple[Any, bytes]:
         """A structure, and what kernels are to see of it."""
 
     def graph(self, part: Fields, name: str) -> Any:

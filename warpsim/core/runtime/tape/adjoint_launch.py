@@ -25,7 +25,7 @@ from ..steps.launch import LaunchStep
 from ..steps.step import Step
 from .adjoint_needs import SavedRef, have_gradients
 from .kernel_arrays import KernelArrays, has_gradients
-from .stand_ins import Copies, Restored, substituted
+from .stand_ins import Copies, Restored, substitute
 
 if TYPE_CHECKING:
     from .launch_entry import LaunchEntry
@@ -42,12 +42,12 @@ def reverse_step(entry: LaunchEntry) -> Step | None:
             return None
         sound = entry.reads is not None and not entry.record.overlap
         if sound and needs.changing:
-            sound = needs.serves(arrays.chosen(present))
+            sound = needs.serves(arrays.names_with_gradients(present))
         if sound and launchers[0].generation == config.generation:
             calls = calls_again(entry, launchers)
             if calls is not None:
                 return around(entry, in_turn(calls))
-    names = arrays.chosen(present)
+    names = arrays.names_with_gradients(present)
     if not any(ref.in_elements or arrays.name[ref] in names for ref in arrays.written):
         forward.reverses[key] = ()
         return None
@@ -103,10 +103,10 @@ def check_reversible(entry: LaunchEntry, names: frozenset[str]) -> None:
             "expected: requires_grad=True before the launch, so that the tape keeps what the gradient needs"
         )
     if not needs.serves(names):
-        before = "others" if needs.gradients is None else listed(needs.gradients)
+        before = "others" if needs.gradients is None else arrays_in_words(needs.gradients)
         raise GradientError(
             f"arrays of kernel {entry.name!r} got or lost gradients after the launch at {entry.place}\n"
-            f"found: gradients in {listed(names)}; at the launch in {before}\n"
+            f"found: gradients in {arrays_in_words(names)}; at the launch in {before}\n"
             "expected: the same, as the kernel overwrites what it reads, and other gradients need other contents of it"
         )
 
@@ -156,7 +156,7 @@ def check_one_gradient(a: array, arrays: Sequence[array]) -> None:
                 )
 
 
-def listed(names: Iterable[str]) -> str:
+def arrays_in_words(names: Iterable[str]) -> str:
     """Names of arrays in words."""
     return ", ".join(sorted(names)) or "none"
 
@@ -241,7 +241,7 @@ def stand_in_arguments(entry: LaunchEntry) -> list[Any]:
         if not (saved.before or saved.ref.in_elements):
             copies[saved.ref.position][saved.ref.path, saved.table] = copy
     for k, contents in copies.items():
-        args[k] = substituted(args[k], contents)
+        args[k] = substitute(args[k], contents)
     return args
 
 
@@ -271,4 +271,4 @@ def extra_argument(entry: LaunchEntry, extra: ExtraParam) -> Any:
     for (ref, table, before), copy in overwritten(entry):
         if before and ref.position == extra.position:
             copies[ref.path, table] = copy
-    return substituted(entry.args[extra.position], copies, grad=False)
+    return substitute(entry.args[extra.position], copies, grad=False)

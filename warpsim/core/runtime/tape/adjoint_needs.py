@@ -5,7 +5,7 @@ cheap and too careful: every array that is read matters. Only where an overwrite
 a kernel overwrites what it reads itself, the program of the adjoint is made (no machine code) and
 decides exactly: a linear kernel needs no contents at all. That adjoint is the one for gradients in all
 arrays of floats, so that arrays may get gradients later; where there is none, or the one for the gradients
-that there are needs something else, the latter counts too (`Needs.suited`).
+that there are needs something else, the latter counts too (`Needs.for_gradients`).
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Needs:
         self.enough: set[tuple[bool, ...]] = set()
         """Which arrays of floats had gradients in launches that these needs are enough for."""
         uses, types = arrays.uses, arrays.arguments
-        self.is_custom = has_own_gradients(arrays.kernel.lowered(arrays.types))
+        self.is_custom = has_own_gradients(arrays.kernel.lower(arrays.types))
         """Whether functions have gradients of their own, whose reverse may read what the kernel does not."""
         self.read = uses.read | (self.looked_at if self.is_custom else frozenset())
         self.overlapping = (self.read | uses.extremes) & uses.changed
@@ -188,11 +188,11 @@ class Needs:
 
     # ----- other gradients --------------------------------------------------------------------
 
-    def suited(self, present: tuple[bool, ...]) -> Needs:
+    def for_gradients(self, present: tuple[bool, ...]) -> Needs:
         """These needs, or those for the gradients there are, where the adjoint for these needs something else."""
         if not self.changing or present in self.enough:
             return self
-        names = self.arrays.chosen(present)
+        names = self.arrays.names_with_gradients(present)
         if not self.serves(names):
             return needs_of_arrays(self.arrays, names)
         self.enough.add(present)
@@ -224,7 +224,7 @@ class PlainLaunch:
 
     def __init__(self, arrays: KernelArrays):
         self.known: Registered | None = None
-        """What `registered` told, when it was asked."""
+        """What `register` told, when it was asked."""
         refs = list(arrays.name)
         fields = [(ref.position, attrgetter(".".join(ref.path)) if ref.path else None) for ref in refs]
         self.fields = fields if any(ref.path for ref in refs) else None
@@ -242,7 +242,7 @@ class PlainLaunch:
         flat = [args[k] if field is None else field(args[k]) for k, field in self.fields]
         return None if any(a is None for a in flat) else flat
 
-    def registered(self, needs: Needs) -> Registered:
+    def register(self, needs: Needs) -> Registered:
         """What is registered before a launch and after it, with users, and what is noted of that."""
         before, after = needs.before, needs.after
         first, then = ([(self.number[saved.ref], user) for saved, user in pairs] for pairs in (before, after))

@@ -52,7 +52,7 @@ class StepEntry(TapeEntry):
                 "expected: requires_grad=True before it is called, so that the tape keeps what the gradient needs"
             )
         pairs = zip(self.operands, self.reads, strict=True) if self.kept else ()
-        return [selected(a, a._array._data if read.copy is None else read.copy) for a, read in pairs]
+        return [select(a, a._array._data if read.copy is None else read.copy) for a, read in pairs]
 
     # ----- reverse ----------------------------------------------------------------------------
 
@@ -77,7 +77,7 @@ class StepEntry(TapeEntry):
         moved = None
         if later is not None:
             factors = operands if self.operation.bilinear else []
-            moved = MovedStep(self, [selected(a, a._array._data).copy() for a in factors])
+            moved = MovedStep(self, [select(a, a._array._data).copy() for a in factors])
         if any(a is not None for a in results):
             self.operation.push(results, operands, self.contents())
         return moved
@@ -96,7 +96,7 @@ class MovedStep:
         moved_results, moved_operands = self.sides(tangents)
         operation.pull(moved_results, moved_operands, contents)
         if self.moved:
-            operation.pull([copied(a) for a in results], moved_operands, self.moved)
+            operation.pull([private_copy(a) for a in results], moved_operands, self.moved)
         operation.pull(results, operands, contents)
 
     def sides(self, mirror: Mirror) -> tuple[list[Any], list[Any]]:
@@ -150,7 +150,7 @@ def frozen_tables(a: Any) -> Any:
     """An operand that selects what it selects now, whatever becomes of its index tables."""
     if not isinstance(a, indexedarray):
         return a
-    return indexedarray(a.data, [copied(table) for table in a.indices])
+    return indexedarray(a.data, [private_copy(table) for table in a.indices])
 
 
 def like(a: array, memory: array | None) -> Any:
@@ -158,11 +158,11 @@ def like(a: array, memory: array | None) -> Any:
     return indexedarray(memory, a.indices) if isinstance(a, indexedarray) and memory is not None else memory
 
 
-def selected(a: Any, memory: np.ndarray) -> Any:
+def select(a: Any, memory: np.ndarray) -> Any:
     """The elements of an operand in memory that lies like that of its array."""
     return memory[a._picks] if isinstance(a, indexedarray) else memory
 
 
-def copied(a: array | None) -> array | None:
+def private_copy(a: array | None) -> array | None:
     """Private memory with the contents of an array."""
     return a if a is None else array._wrap(a._data.copy(), a.dtype, a.device)

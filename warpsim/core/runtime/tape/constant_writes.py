@@ -32,7 +32,7 @@ from ..devices.capture import current_graph
 from ..devices.memory_range import range_of
 from ..launches.for_device import prepare
 from ..launches.launcher import LaunchCall
-from ..steps.host_call import HostCall, recorded
+from ..steps.host_call import HostCall, call_or_record
 from ..steps.step import Step
 from .entry import MovedEntry, TapeEntry, UsedArray, gradient_in
 from .kernel_arrays import KernelArrays
@@ -57,7 +57,7 @@ class ConstantWrite(TapeEntry):
 
     def compress(self) -> None:
         """Keep of the marks what they say, now that the launch has run."""
-        self.known = {path: [marked(part) for part in parts(m._data)] for path, (_, m) in self.marks.items()}
+        self.known = {path: [read_marks(part) for part in parts(m._data)] for path, (_, m) in self.marks.items()}
         self.marks = {path: (a, a) for path, (a, _) in self.marks.items()}
 
     def uses(self) -> Iterator[UsedArray]:
@@ -77,7 +77,7 @@ class ConstantWrite(TapeEntry):
             mirror = mirror_of(a)
             if mirror is None:
                 continue
-            known = self.known.get(path) or [marked(part) for part in parts(marks._data)]
+            known = self.known.get(path) or [read_marks(part) for part in parts(marks._data)]
             for part, (constant, updated) in zip(parts(mirror._data), known, strict=True):
                 part[constant] = 0
                 if updated is not None and part[updated].any():
@@ -121,7 +121,7 @@ Marked = tuple[Any, Any]
 """Where an array was stored to, and where it was updated alone; `...` for everywhere, None for nowhere."""
 
 
-def marked(marks: np.ndarray) -> Marked:
+def read_marks(marks: np.ndarray) -> Marked:
     """What marks say."""
     constant, updated = marks == 0, marks > 1
     return ... if constant.all() else constant, updated if updated.any() else None
@@ -158,7 +158,7 @@ def constant_launch(
         return None
     marks = {path: (a, marks_for(a)) for path, a in graded}
     plain = {path: m for path, (_, m) in marks.items()}
-    recorded(partial(reset, [*plain.values()]))
+    call_or_record(partial(reset, [*plain.values()]))
     entries = [(tape, ConstantWrite(arrays, {path: marks[path] for path in used}, place)) for tape, used in known]
     marked_args = [marked_argument(value, k, marks) for k, value in enumerate(args)]
     launcher = call.launcher

@@ -19,7 +19,7 @@ from ..steps.host_call import HostCall
 from ..steps.move import Move, Piece, add_to
 from ..steps.step import Step
 from .entry import MovedEntry, TapeEntry, UsedArray, gradient_in
-from .host_gradients import frozen_picks, last_writes, narrowed
+from .host_gradients import frozen_picks, last_writes, sum_broadcast
 from .stand_ins import Restored
 
 
@@ -42,7 +42,7 @@ class WriteEntry(TapeEntry):
             yield UsedArray("source", self.source._array, reads=True, depends=True)
         yield UsedArray("dest", self.dest._array, writes=True)
 
-    def written(self) -> Iterator[array]:
+    def written_arrays(self) -> Iterator[array]:
         return iter(() if self.is_given else (self.dest._array,))
 
     @property
@@ -87,7 +87,7 @@ class WriteEntry(TapeEntry):
         if source is not None and self.source_picks is not None:
             np.add.at(source, self.source_picks, contribution.reshape(source[self.source_picks].shape))
         elif source is not None:
-            add_to(source, narrowed(contribution, source.shape))
+            add_to(source, sum_broadcast(contribution, source.shape))
 
     def passes_gradient(self) -> bool:
         return self.dest._array._gradient is not None

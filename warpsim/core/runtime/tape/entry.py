@@ -67,7 +67,7 @@ class TapeEntry(ABC):
         """One of its uses in a message, before the place."""
         return f"{self.title}, called at"
 
-    def written(self) -> Iterator[array]:
+    def written_arrays(self) -> Iterator[array]:
         """The arrays that it writes."""
         return (use.array for use in self.uses() if use.writes)
 
@@ -78,7 +78,7 @@ class TapeEntry(ABC):
     def collect(self, arrays: dict[int, array], written: dict[int, array]) -> None:
         """Note `arrays` and `written` by `id`."""
         arrays.update((id(a), a) for a in self.arrays())
-        written.update((id(a), a) for a in self.written())
+        written.update((id(a), a) for a in self.written_arrays())
 
     def prepare(self, anew: bool) -> None:  # noqa: B027
         """Make the reverse step, unless there is one; `anew`: even then, as arrays got other gradients."""

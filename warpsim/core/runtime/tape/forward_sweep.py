@@ -38,5 +38,5 @@ def _written_later(entries: Sequence[TapeEntry]) -> list[set[Any]]:
     later: set[Any] = set()
     for entry in reversed(entries):
         after.append(set(later))
-        later.update(a._memory for a in entry.written())
+        later.update(a._memory for a in entry.written_arrays())
     return after[::-1]

@@ -70,7 +70,7 @@ def check_seed(a: object, grad: object) -> None:
         raise GradientError(f"a gradient for {a!r}\nexpected: an array of floats, as others have no derivative")
 
 
-def held(values: np.ndarray) -> np.ndarray:
+def snapshot(values: np.ndarray) -> np.ndarray:
     """A copy, taken when the step runs."""
     copy = np.empty_like(values)
     copying(copy, values).submit()

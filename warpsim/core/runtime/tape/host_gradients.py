@@ -25,7 +25,7 @@ def last_writes(shape: tuple[int, ...], picks: tuple[Any, ...]) -> np.ndarray:
     return last
 
 
-def narrowed(contribution: np.ndarray, shape: tuple[int, ...]) -> Any:
+def sum_broadcast(contribution: np.ndarray, shape: tuple[int, ...]) -> Any:
     """Sum what was broadcast, or give back the shape."""
     if contribution.size == int(np.prod(shape)):
         return contribution.reshape(shape)
@@ -34,7 +34,7 @@ def narrowed(contribution: np.ndarray, shape: tuple[int, ...]) -> Any:
     return contribution.sum(axis=wide, keepdims=True)
 
 
-def spent(grad: array, count: int | None = None, flat: bool = False) -> np.ndarray:
+def take_gradient(grad: array, count: int | None = None, flat: bool = False) -> np.ndarray:
     """The first `count` elements (flat: numbers) of a gradient, which are zero from now on."""
     memory = grad._data
     part = memory.reshape(-1) if flat else memory

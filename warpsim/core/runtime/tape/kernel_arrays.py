@@ -82,7 +82,7 @@ class KernelArrays:
         """The program of a form."""
         return self.kernel.program(self.types, self.settings, False, form)
 
-    def chosen(self, present: tuple[bool, ...]) -> frozenset[str]:
+    def names_with_gradients(self, present: tuple[bool, ...]) -> frozenset[str]:
         """The names of the arrays of floats that have gradients."""
         names = self._chosen.get(present)
         if names is None:

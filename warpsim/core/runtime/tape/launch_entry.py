@@ -102,7 +102,7 @@ class LaunchEntry(Launched, TapeEntry):
     def words(self, use: UsedArray) -> str:
         return f"argument {use.name!r} of {self.title}, launched at"
 
-    def written(self) -> Iterator[array]:
+    def written_arrays(self) -> Iterator[array]:
         flat = self.needs.flat(self.args)
         if flat is not None:
             return (flat[k] for k in self.needs.plain.writes)  # type: ignore[union-attr]

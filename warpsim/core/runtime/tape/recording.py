@@ -89,9 +89,9 @@ def run_plain(
             if arrays[k]._memory.has_gradient:
                 if needs.overlapping:
                     present = tuple([arrays[n]._grad is not None for n in plain.floats])
-                    if present not in needs.enough and needs.suited(present) is not needs:
+                    if present not in needs.enough and needs.for_gradients(present) is not needs:
                         return False
-                before, after, noted = plain.known or plain.registered(needs)
+                before, after, noted = plain.known or plain.register(needs)
                 reads = plain_reads(before, arrays, tapes[0].session, frame)
                 break
     for k in plain.writes:
@@ -166,8 +166,8 @@ def run_generally(call: LaunchCall, place: CallSite, run: Run = run_now) -> None
         arrays = needs.arrays
     differentiable = bool(recorders) and has_gradients(arrays, args)
     if differentiable:
-        needs = needs.suited(have_gradients(needs, args))
-    notes = {t: registered(needs.before, args, t.session, place) for t in recorders} if differentiable else {}
+        needs = needs.for_gradients(have_gradients(needs, args))
+    notes = {t: register_reads(needs.before, args, t.session, place) for t in recorders} if differentiable else {}
     writer = Writer(f"launch of kernel {arrays.kernel.key!r}", place)
     wrote = [(ref, a) for ref in arrays.written for _, a in arrays_at(args, ref, tables=False)]
     constant = None
@@ -189,7 +189,7 @@ def run_generally(call: LaunchCall, place: CallSite, run: Run = run_now) -> None
         if differentiable:
             saved = notes[tape]
             overlap = overlap_error(needs, args, saved, wrote)
-            saved += registered(needs.after, args, tape.session, place)
+            saved += register_reads(needs.after, args, tape.session, place)
             if arrays.picked:
                 saved += tables_written(arrays, args, tape.session, place)
             refs, _, reads = zip(*saved, strict=True) if saved else ((), (), ())
@@ -229,7 +229,7 @@ def overlap_error(needs: Needs, args: Any, saved: list[Saved], wrote: list[tuple
 disorder = lru_cache(maxsize=1024)(read_after_write)
 
 
-def registered(
+def register_reads(
     pairs: Iterable[tuple[SavedRef, Any]], args: list[Any], session: Session, place: CallSite
 ) -> list[Saved]:
     """Contents that the adjoint needs, as they are now, with their users."""

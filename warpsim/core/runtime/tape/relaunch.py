@@ -33,6 +33,6 @@ class Relaunch:
         if call is plain:
             step.submit()
             return
-        LaunchStep(call, Relaunch(plain, noted)).kept().submit()
+        LaunchStep(call, Relaunch(plain, noted)).for_later().submit()
         for key in self.noted.keys() & noted.keys():
             copying(self.noted[key]._data, noted[key]._data).submit()

@@ -29,12 +29,12 @@ def stand_in(a: array, contents: np.ndarray, grad: bool = True) -> array:
     return replacement
 
 
-def substituted(value: Any, copies: Copies, path: Fields = (), grad: bool = True) -> Any:
+def substitute(value: Any, copies: Copies, path: Fields = (), grad: bool = True) -> Any:
     """An argument with saved contents in the place of present ones; without grad, and no gradients there."""
     if isinstance(value, structs.Struct):
         replaced = object.__new__(type(value))
         for name in type(value).fields:
-            inner = substituted(getattr(value, name), copies, (*path, name), grad)
+            inner = substitute(getattr(value, name), copies, (*path, name), grad)
             object.__setattr__(replaced, name, inner)
         return replaced
     contents = copies.get((path, None))

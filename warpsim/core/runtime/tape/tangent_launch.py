@@ -113,7 +113,7 @@ class MovedLaunch:
     def tangents_in(self, value: Any) -> Any:
         """Copies of the tangents of an array, or of the arrays in a struct."""
         if not isinstance(value, Struct):
-            return copied(self.tangents.of(value)) if isinstance(value, array | indexedarray) else value
+            return copy_strided(self.tangents.of(value)) if isinstance(value, array | indexedarray) else value
         tangents = frozen(value)
         for name in type(value).fields:
             object.__setattr__(tangents, name, self.tangents_in(getattr(value, name)))
@@ -132,7 +132,7 @@ class MovedLaunch:
             tangent = self.now(ref, t)
             a = ref.of(self.entry.args)
             if isinstance(t, ArrayType) and param in used and a is not None:
-                tangent = copied(tangent) if a._array._memory in later else tangent
+                tangent = copy_strided(tangent) if a._array._memory in later else tangent
             self.kept.append(tangent)
 
     # ----- back -----------------------------------------------------------------------------------
@@ -205,7 +205,7 @@ def _in_order(fn: Function) -> bool:
 def gradient_names(entry: LaunchEntry) -> frozenset[str]:
     """The arrays of a launch that have gradients now; none when no gradient passes through the launch."""
     arrays = entry.needs.arrays
-    names = arrays.chosen(have_gradients(entry.needs, entry.args))
+    names = arrays.names_with_gradients(have_gradients(entry.needs, entry.args))
     return names if any(arrays.name[ref] in names for ref in arrays.written) else frozenset()
 
 
@@ -215,7 +215,7 @@ def used_in(fn: Function) -> frozenset[Value]:
     return frozenset(used_values(fn.body))
 
 
-def copied(a: Any) -> Any:
+def copy_strided(a: Any) -> Any:
     """A copy of an array with its strides."""
     mirror = Mirror([a]).of(a)
     mirror._array._data[...] = a._array._data

@@ -41,7 +41,7 @@ from ..devices.capture import current_graph
 from ..devices.device import DeviceLike, get_device
 from ..devices.memory_range import covers, overlap, range_of
 from ..devices.unique import Unique
-from ..launches.dimensions import normalized
+from ..launches.dimensions import normalize_dim
 from ..launches.for_device import prepare
 from ..launches.frames import check_frame, join
 from ..launches.kernel import Kernel
@@ -53,13 +53,13 @@ from .constants import is_constant, settle
 from .copies_report import SnapshotReport, report
 from .entries import AnnouncedWrite, FunctionEntry, WriteEntry
 from .entry import TapeEntry
-from .given_seeds import given_seeds, held, refuse_nothing, retaining, setting
+from .given_seeds import given_seeds, refuse_nothing, retaining, setting, snapshot
 from .launch_entry import LaunchEntry
 from .picture.graph import visualize
 from .picture.items import items_of
 from .picture.names import caller_names
 from .recording import needs_for, register, run_generally
-from .unseen_writes import announce, answer, refuse_unseen, seeded
+from .unseen_writes import announce, answer, refuse_unseen, seeded_arrays
 
 
 class Scope(NamedTuple):
@@ -165,10 +165,10 @@ class Tape(Unique):
         """
         tapes = saved_contents.active()
         call = prepare(
-            kernel, normalized(dim), [*inputs, *outputs], get_device(device), input_count=len(inputs)
-        ).shaped(block_dim or None, max_blocks)
+            kernel, normalize_dim(dim), [*inputs, *outputs], get_device(device), input_count=len(inputs)
+        ).with_shape(block_dim or None, max_blocks)
         needs = needs_for(call.launcher)
-        needs = needs.suited(have_gradients(needs, needs.arrays.whole(call.args)))
+        needs = needs.for_gradients(have_gradients(needs, needs.arrays.whole(call.args)))
         if needs.own.before or needs.own.recording:
             raise TapeError(
                 f"kernel {kernel.key!r} overwrites what its gradient needs, or needs what its atomics returned\n"
@@ -309,7 +309,7 @@ class Tape(Unique):
         check_frame(session, capture)
         session.look()
         if session.unseen:
-            refuse_unseen(session.unseen, self.log, seeded(seeds, self.arrays()))
+            refuse_unseen(session.unseen, self.log, seeded_arrays(seeds, self.arrays()))
         session.check()
         if capture is not None:
             capture.keep((list(self.log), [a._gradient for a in self.arrays()]))
@@ -335,7 +335,7 @@ class Tape(Unique):
         else:
             refuse_seeds([g for g in wrote if not any(covers(a._gradient, g) for a, _ in seeds)])
         own = any(np.may_share_memory(values, g._data) for _, values in seeds for g in wrote)
-        values = [held(v) if own else v for _, v in seeds]
+        values = [snapshot(v) if own else v for _, v in seeds]
         for g in wrote:
             if g._memory.left is not None:
                 allow(g)
@@ -354,7 +354,7 @@ class Tape(Unique):
         capture = current_graph()
         for entry in reversed(self.log):
             if open_ones:
-                written = list(entry.written())
+                written = list(entry.written_arrays())
                 for a in [a for a in open_ones if any(w._memory is a._memory and overlap(w, a) for w in written)]:
                     open_ones.remove(a)
                     assert a._gradient is not None

@@ -32,7 +32,7 @@ def answer(session: Session, arrays: Sequence[array]) -> None:
             write.memory.forget_watch(session)
 
 
-def seeded(seeds: Iterable[tuple[array, Any]], arrays: Iterable[array]) -> list[array]:
+def seeded_arrays(seeds: Iterable[tuple[array, Any]], arrays: Iterable[array]) -> list[array]:
     """The arrays whose gradients a backward pass starts from, given or written to `.grad`."""
     own = [a for a in arrays if (g := a._gradient) is not None and holds_seeds(g)]
     return [*own, *(a for a, _ in seeds)]

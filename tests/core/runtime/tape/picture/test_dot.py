@@ -1,14 +1,14 @@
 """Dot text: whatever the names are, the text keeps the grammar of Graphviz."""
 
-from warpsim.core.runtime.tape.picture.dot import DotText, Markup, escaped, quoted
+from warpsim.core.runtime.tape.picture.dot import DotText, Markup, escape, quote
 
 
 def test_quotes_backslashes_and_line_ends_are_escaped():
-    assert quoted('say "\\N"\nend') == '"say \\"\\\\N\\"\\nend"'
+    assert quote('say "\\N"\nend') == '"say \\"\\\\N\\"\\nend"'
 
 
 def test_text_in_markup_is_escaped():
-    assert escaped('<b>&"') == "&lt;b&gt;&amp;&quot;"
+    assert escape('<b>&"') == "&lt;b&gt;&amp;&quot;"
 
 
 def test_a_graph_with_a_cluster():

@@ -49,7 +49,7 @@ class _Found:
 _found: _Found | None = None
 
 
-def found() -> _Found:
+def find_package() -> _Found:
     """The package, after the first look."""
     global _found
     with _looking:
@@ -153,7 +153,7 @@ class _Wanted(NamedTuple):
 
 def _do(work: Now, key: tuple[Any, ...], describe: Callable[[Any], _Wanted]) -> bool:
     """Make the algorithm and its temporary storage, and let it run; False, and a warning, where it cannot be made."""
-    device, module = work.device, found().module
+    device, module = work.device, find_package().module
     if module is None:
         return False
     device.enter()  # the package asks for the current device
@@ -164,7 +164,7 @@ def _do(work: Now, key: tuple[Any, ...], describe: Callable[[Any], _Wanted]) -> 
     except DeviceMemoryError:
         raise
     except Exception as error:  # a name, a header or a library that is missing, or does not fit the driver
-        found().give_up(f"{type(error).__name__}: {error}")
+        find_package().give_up(f"{type(error).__name__}: {error}")
         return False
     referenced = (device.empty((max(1, size),), np.uint8), description.arrays)
 
@@ -185,13 +185,13 @@ def _algorithm(key: tuple[Any, ...], device: Any, making: Callable[[], Any]) -> 
     algorithms = _made.__dict__.setdefault("algorithms", {})
     place = (*key, device.ordinal)
     if place not in algorithms:
-        algorithms[place] = _loaded(key, device, making)
+        algorithms[place] = _load(key, device, making)
     return algorithms[place]
 
 
-def _loaded(key: tuple[Any, ...], device: Any, making: Callable[[], Any]) -> Any:
+def _load(key: tuple[Any, ...], device: Any, making: Callable[[], Any]) -> Any:
     """An algorithm from the kernel cache, or compiled and put there."""
-    module = found().module
+    module = find_package().module
     store = object_cache() if hasattr(module, "serialize") else None
     label = " ".join(map(str, ("cuda.compute", *key, "for", *device.arch)))
     name = hashlib.sha256(label.encode()).hexdigest()

@@ -23,13 +23,13 @@ from ...devices.device_memory import DeviceMemory, on_host
 from ...devices.memory_range import overlap
 from ...steps.move import NOTHING, checking
 from ...steps.operation import ArrayOperation, Contents, Operation
-from ...tape.host_gradients import add_gradient, spent
+from ...tape.host_gradients import add_gradient, take_gradient
 from ..casts import Cast
 from ..reductions import Inner, Scan, Sum
 from ..sorting import RadixSort, RunLengths, SegmentedSort
 from . import kernels as kernels
 from . import sums
-from .work import Now, stepped
+from .work import Now, make_step
 
 _KINDS = {"u": 0, "i": 1, "f": 2}
 
@@ -43,11 +43,11 @@ def flat(work: Now, a: array | indexedarray, apart: bool = False) -> array:
     if isinstance(a, indexedarray):
         packed = work.device.empty((*a.shape, *_inner(a.dtype)), scalar)
         work.on_host(lambda: packed.put(a._contents()))
-        return work.wrapped(packed.reshape(-1), scalar)
-    return work.wrapped(_packed(work, a._data, apart), scalar)
+        return work.wrap(packed.reshape(-1), scalar)
+    return work.wrap(_pack(work, a._data, apart), scalar)
 
 
-def _packed(work: Now, contents: np.ndarray, apart: bool = False) -> DeviceMemory:
+def _pack(work: Now, contents: np.ndarray, apart: bool = False) -> DeviceMemory:
     """Memory in one line: the memory itself, or a copy."""
     if isinstance(contents, DeviceMemory) and contents.flags.c_contiguous and not apart:
         return contents.reshape(-1)
@@ -65,7 +65,7 @@ def overlaps(a: array | indexedarray, target: array, in_place: bool = False) -> 
 
 
 class FlatResult:
-    """A flat view of an array that is about to be written; `done` brings what was written home."""
+    """A flat view of an array that is about to be written; `finish` brings what was written home."""
 
     def __init__(self, work: Now, a: array, keep_rest: bool = False):
         """kept: whether some components stay as they are."""
@@ -75,9 +75,9 @@ class FlatResult:
         self.memory = self.target if fresh is None else fresh
         if fresh is not None and keep_rest:
             work.copy(fresh, self.target)
-        self.flat = work.wrapped(self.memory.reshape(-1), compounds.scalar_of(a.dtype))
+        self.flat = work.wrap(self.memory.reshape(-1), compounds.scalar_of(a.dtype))
 
-    def done(self) -> None:
+    def finish(self) -> None:
         if not self.direct:
             self.work.copy(self.target, self.memory)
 
@@ -95,14 +95,14 @@ def _give(work: Now, grad: array | indexedarray | None, contribution: array) -> 
     elif grad is not None:
         target = FlatResult(work, grad, keep_rest=True)
         work.launch(kernels.add, contribution.size, contribution, target.flat)
-        target.done()
+        target.finish()
 
 
 class OnDevice(ArrayOperation):
     """An operation that is done where the memory is, with the work that `build` describes."""
 
     def ready(self) -> Operation:
-        return Operation(self, stepped(self.device, self.build))
+        return Operation(self, make_step(self.device, self.build))
 
     def build(self, work: Now) -> None:
         """Do it, or prepare it for the graph that is captured."""
@@ -120,11 +120,11 @@ class DeviceScan(OnDevice, Scan):
         out = FlatResult(work, target)
         terms = flat(work, source, apart=overlaps(source, target, in_place=True))
         sums.scan(work, terms, out.flat, source.size, compounds.size_of(target.dtype), self.inclusive)
-        out.done()
+        out.finish()
 
     def pull(self, results: list[Any], operands: list[Any], contents: Contents) -> None:
         work, (target,) = Now(self.device), self.results
-        grad = work.wrapped(_packed(work, spent(results[0])), compounds.scalar_of(target.dtype))
+        grad = work.wrap(_pack(work, take_gradient(results[0])), compounds.scalar_of(target.dtype))
         sums.scan(work, grad, grad, target.size, compounds.size_of(target.dtype), self.inclusive, backward=True)
         _give(work, operands[0], grad)
 
@@ -142,12 +142,12 @@ class DeviceSum(OnDevice, Sum):
         (values,), (target,) = self.operands, self.results
         out = FlatResult(work, target)
         sums.total(work, flat(work, values, overlaps(values, target)), self.shape(), self.count, out.flat)
-        out.done()
+        out.finish()
 
     def pull(self, results: list[Any], operands: list[Any], contents: Contents) -> None:
         work, (outer, extent, inside) = Now(self.device), self.shape()
         scalar = compounds.scalar_of(self.results[0].dtype)
-        grad = work.wrapped(_packed(work, spent(results[0])), scalar)
+        grad = work.wrap(_pack(work, take_gradient(results[0])), scalar)
         contribution = work.new(outer * extent * inside, scalar)
         work.launch(kernels.spread, contribution.size, grad, extent, self.count, inside, contribution)
         _give(work, operands[0], contribution)
@@ -166,14 +166,14 @@ class DeviceInner(OnDevice, Inner):
         out = FlatResult(work, target)
         factors = [flat(work, a, overlaps(a, target)) for a in self.operands]
         sums.product(work, *factors, self.shape(), self.count, out.flat)
-        out.done()
+        out.finish()
 
     def pull(self, results: list[Any], operands: list[Any], contents: Contents) -> None:
         work, shape, scalar = Now(self.device), self.shape(), self.results[0].dtype
-        grad = work.wrapped(_packed(work, spent(results[0])), scalar)
+        grad = work.wrap(_pack(work, take_gradient(results[0])), scalar)
         for target, factor in zip(operands, contents[::-1], strict=True):
             contribution = work.new(math.prod(shape), scalar)
-            factors = work.wrapped(_packed(work, factor), scalar)
+            factors = work.wrap(_pack(work, factor), scalar)
             work.launch(
                 kernels.spread_product, contribution.size, grad, factors, shape[1], self.count, *shape[2:], contribution
             )  # fmt: skip
@@ -222,7 +222,7 @@ class _Keys:
         self.kind = _KINDS[self.memory.dtype.kind]
         self.unsigned = np.dtype(f"u{self.memory.dtype.itemsize}").type
         self.sign = self.unsigned(1 << (8 * self.memory.dtype.itemsize - 1))
-        bits = work.wrapped(_packed(work, self.memory).view(self.unsigned), self.unsigned)
+        bits = work.wrap(_pack(work, self.memory).view(self.unsigned), self.unsigned)
         self.ordered = bits
         if self.kind:
             self.ordered = work.new(number, self.unsigned)
@@ -233,7 +233,7 @@ class _Keys:
         work, bits = self.work, ordered
         packed = self.memory.flags.c_contiguous
         if self.kind:
-            bits = work.wrapped(self.memory.view(self.unsigned), self.unsigned) if packed else work.new(
+            bits = work.wrap(self.memory.view(self.unsigned), self.unsigned) if packed else work.new(
                 ordered.size, self.unsigned
             )
             work.launch(kernels.key_bits, bits.size, ordered, self.kind, self.sign, bits)
@@ -255,13 +255,13 @@ class DeviceRadixSort(RadixSort):
 
     def ready(self) -> Operation:
         trivial = self.count < 2 or self.begin == self.end
-        return Operation(self, NOTHING if trivial else stepped(self.device, self.build))
+        return Operation(self, NOTHING if trivial else make_step(self.device, self.build))
 
     def build(self, work: Now) -> None:
         keys, values = self.results
         sort_keys, words = _Keys(work, keys, self.count), values._data[: self.count]
         direct = words.ndim == 1 and words.dtype.names is None and words.itemsize == 4
-        moving = work.wrapped(_packed(work, words).view(uint32), uint32) if direct else sums.ranks(work, self.count)
+        moving = work.wrap(_pack(work, words).view(uint32), uint32) if direct else sums.ranks(work, self.count)
         ordered, moved = sums.sort(work, sort_keys.ordered, moving, self.count, self.begin, self.end)
         sort_keys.write(ordered)
         if direct:
@@ -277,7 +277,7 @@ class DeviceSegmentedSort(SegmentedSort):
         segments = max(0, self.operands[2].size - (len(self.operands) == 3))
         if not (segments and self.count):
             return Operation(self, checking(self.check))
-        return Operation(self, stepped(self.device, partial(self.build, segments)))
+        return Operation(self, make_step(self.device, partial(self.build, segments)))
 
     def check(self) -> None:
         """Raise `ArrayError` for segments that do not fit."""
@@ -317,7 +317,7 @@ class DeviceRunLengths(OnDevice, RunLengths):
         count = FlatResult(work, total, keep_rest=True)
         if not number:
             work.copy(count.flat._data[:1], np.zeros((), np.int32))
-            count.done()
+            count.finish()
             return
         source = flat(work, values, apart=any(overlaps(values, a) for a in self.results))
         index, starts = work.new(number, int32), work.new(number, int32)
@@ -327,7 +327,7 @@ class DeviceRunLengths(OnDevice, RunLengths):
         elements = array._wrap(source._data.reshape((-1, *_inner(values.dtype))), values.dtype, work.device)
         operands = (elements, index, starts, number, run_values, run_lengths, count.flat)
         work.launch(kernels.write_runs, number, *operands)
-        count.done()
+        count.finish()
 
 
 # ----- casts ----------------------------------------------------------------------------------------
@@ -341,7 +341,7 @@ class DeviceCast(OnDevice, Cast):
         components = self.count * (math.prod(_inner(source.dtype)) if self.same else 1)
         out = FlatResult(work, target, keep_rest=True)
         work.launch(kernels.cast, components, flat(work, source, overlaps(source, target)), out.flat)
-        out.done()
+        out.finish()
 
     def set(self, target: array, values: Any) -> None:
         if not target.size:
@@ -352,5 +352,5 @@ class DeviceCast(OnDevice, Cast):
 
     def pull(self, results: list[Any], operands: list[Any], contents: Contents) -> None:
         work = Now(self.device)
-        grad = work.wrapped(_packed(work, self.spend(results[0])), compounds.scalar_of(self.results[0].dtype))
+        grad = work.wrap(_pack(work, self.spend(results[0])), compounds.scalar_of(self.results[0].dtype))
         _give(work, operands[0], grad)

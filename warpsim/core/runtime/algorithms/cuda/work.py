@@ -1,7 +1,7 @@
 """Multi-launch algorithms: run at once, or appended to the graph under capture.
 
 Code that computes something with several kernels is written once, as a function that is given a `Now` or a
-`Later`. `stepped` turns it into one step: it does the work when the step runs or, while a graph is captured,
+`Later`. `make_step` turns it into one step: it does the work when the step runs or, while a graph is captured,
 gets scratch memory and argument blocks ready, so that the step is work for the device's stream and no more.
 """
 
@@ -35,9 +35,9 @@ class Now:
 
     def new(self, size: int, dtype: type) -> array:
         """Scratch memory: a flat array of scalars, whose contents are undefined."""
-        return self.wrapped(self.device.empty((size,), dtype), dtype)
+        return self.wrap(self.device.empty((size,), dtype), dtype)
 
-    def wrapped(self, flat: DeviceMemory, dtype: type) -> array:
+    def wrap(self, flat: DeviceMemory, dtype: type) -> array:
         """Memory of scalars, of rank 1, as kernels want it."""
         return array._wrap(flat, dtype, self.device)
 
@@ -85,7 +85,7 @@ class Later(Now):
         self.parts.append(HostCall(work))
 
 
-def stepped(device: Device, build: Callable[[Now], None]) -> Step:
+def make_step(device: Device, build: Callable[[Now], None]) -> Step:
     """A step that does what `build` says: later, if a graph is captured now, with memory that it has already."""
     if current_graph() is None:
         return HostCall(lambda: build(Now(device)), device)

@@ -21,7 +21,7 @@ class DotText:
     """Collects the lines of one directed graph."""
 
     def __init__(self, name: str):
-        self._lines = [f"digraph {quoted(name)} {{"]
+        self._lines = [f"digraph {quote(name)} {{"]
         self._depth = 1
         self._clusters = 0
 
@@ -59,19 +59,19 @@ class DotText:
         self._lines.append("  " * self._depth + line)
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """A double-quoted string; backslashes would otherwise start escapes such as `\\N`."""
     text = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{text}"'
 
 
-def escaped(text: str) -> str:
+def escape(text: str) -> str:
     """Text inside an HTML-like label."""
     return html.escape(text, quote=True)
 
 
 def _value(value: object) -> str:
-    return f"<{value}>" if isinstance(value, Markup) else quoted(str(value))
+    return f"<{value}>" if isinstance(value, Markup) else quote(str(value))
 
 
 def _list(values: Mapping[str, object]) -> str:

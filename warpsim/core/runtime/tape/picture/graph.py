@@ -19,8 +19,8 @@ from ....types.arrays import type_name
 from ...arrays.array import array
 from ...arrays.indexed import indexedarray
 from ...devices.memory_range import bounds
-from .dot import DotText, Markup, escaped
-from .repeats import Group, Item, Repeat, Step, folded, walk
+from .dot import DotText, Markup, escape
+from .repeats import Group, Item, Repeat, Step, fold_repeats, walk
 
 DIRECTIONS = ("LR", "RL", "TB", "BT")
 _GREEN, _GREY, _BLUE = "#7cc66f", "#d9d9d9", "#2f6fae"
@@ -84,7 +84,7 @@ class TapeGraph:
     def __init__(self, items: Sequence[Item], options: PictureOptions):
         self.options = options
         whole = list(_flat(items)) if options.ignore_scopes else list(items)
-        self.drawn: list[Item] = folded(whole) if options.simplify else whole
+        self.drawn: list[Item] = fold_repeats(whole) if options.simplify else whole
         self.labels = _by_key(options.labels)
         self.names = _by_key(options.names, options.longest_name)
         self.nodes: dict[Key, Ellipse] = {}
@@ -240,7 +240,7 @@ def _write_step(out: DotText, name: str, step: Step) -> None:
         cells = [_cell(*side[k], align) if k < len(side) else '<td border="0"></td>'
                  for side, align in ((left, "left"), (right, "right"))]  # fmt: skip
         rows.append(f"<tr>{''.join(cells)}</tr>")
-    title = f'<tr><td colspan="2" bgcolor="#f2f2f2"><b>{escaped(step.name)}</b></td></tr>'
+    title = f'<tr><td colspan="2" bgcolor="#f2f2f2"><b>{escape(step.name)}</b></td></tr>'
     frame = 'border="0" cellborder="1" cellspacing="2" cellpadding="4" bgcolor="#9a9a9a"'
     about = ", ".join(part for part in (step.place, step.about) if part)
     label = Markup(f"<table {frame}>{title}{''.join(rows)}</table>")
@@ -248,8 +248,8 @@ def _write_step(out: DotText, name: str, step: Step) -> None:
 
 
 def _cell(port: str, label: str, a: array, align: str) -> str:
-    about = escaped(f"array: dtype={type_name(a.dtype)}, ndim={a.ndim}")
-    return f'<td port="{port}" align="{align}" bgcolor="#c8c8c8" title="{about}">{escaped(label)}</td>'
+    about = escape(f"array: dtype={type_name(a.dtype)}, ndim={a.ndim}")
+    return f'<td port="{port}" align="{align}" bgcolor="#c8c8c8" title="{about}">{escape(label)}</td>'
 
 
 def _cluster_style(item: Group | Repeat) -> dict[str, str]:

@@ -31,10 +31,10 @@ def names_in(scope: Mapping[str, Any]) -> Iterator[tuple[array, str]]:
     """Arrays that variables refer to, directly or one level deep."""
     for name, value in list(scope.items()):
         if not name.startswith("_"):
-            yield from _named(value, name)
+            yield from _name_arrays(value, name)
 
 
-def _named(value: object, name: str) -> Iterator[tuple[array, str]]:
+def _name_arrays(value: object, name: str) -> Iterator[tuple[array, str]]:
     if isinstance(value, array):
         yield value, name
     elif isinstance(value, list | tuple):

@@ -1,6 +1,6 @@
 """Repeated runs of a recording, found and folded: a loop of a thousand launches becomes one round of it.
 
-Guarantees: `folded` keeps every item, in order; it only puts equal neighbouring runs into a `Repeat`.
+Guarantees: `fold_repeats` keeps every item, in order; it only puts equal neighbouring runs into a `Repeat`.
 Inner loops fold first, so that loops in loops become repeats in repeats. Two items are equal when they come
 from the same place in the source, do the same, and hold equal items; which arrays they touch does not matter.
 """
@@ -56,7 +56,7 @@ class Repeat:
 Item = Step | Group | Repeat
 
 
-def folded(items: Sequence[Item]) -> list[Item]:
+def fold_repeats(items: Sequence[Item]) -> list[Item]:
     """The items with repeated runs as `Repeat`."""
     return _Folder().fold(items)
 
@@ -90,7 +90,7 @@ class _Folder:
         for period in range(1, len(items) // FEWEST + 1):
             starts = _runs(numbers[:-period] == numbers[period:], (FEWEST - 1) * period)
             if starts:
-                return _joined(items, period, starts)
+                return _join_runs(items, period, starts)
         return None
 
     def number(self, item: Item) -> int:
@@ -116,7 +116,7 @@ def _runs(same: np.ndarray, least: int) -> list[tuple[int, int]]:
     return [(int(a), int(b - a)) for a, b in zip(edges[::2], edges[1::2], strict=True) if b - a >= least]
 
 
-def _joined(items: list[Item], period: int, runs: list[tuple[int, int]]) -> list[Item]:
+def _join_runs(items: list[Item], period: int, runs: list[tuple[int, int]]) -> list[Item]:
     out: list[Item] = []
     position = 0
     for start, length in runs:
