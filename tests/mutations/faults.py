@@ -15,6 +15,7 @@ STENCILS = "gradients/test_stencil_gradients.py::test_random_stencils_gather_wha
 TAPES = "core/runtime/tape/test_tape_random.py"
 GRAPHS = "core/runtime/tape/test_graph_tapes.py::test_random_programs"
 UNSEEN = "gradients/test_unseen_writes.py"
+EXPORTS = "core/runtime/arrays/test_exports.py::test_every_write_changes_the_checksum"
 FUSION = "core/runtime/steps/test_fusion.py"
 
 
@@ -109,6 +110,18 @@ FAULTS = (
         "core/runtime/tape/unseen_writes.py",
         "return a._memory is write.memory and write.addresses.meets(range_of(a))",
         "return a._memory is write.memory and write.addresses.covers(range_of(a))", (UNSEEN,),
+    ),
+    Fault(
+        "a checksum sums words whose upper and lower sign bits cancel", "core/runtime/arrays/exports.py",
+        "_SHIFT = np.uint64(31)", "_SHIFT = np.uint64(32)", (EXPORTS,),
+    ),
+    Fault(
+        "a checksum sums words as they are", "core/runtime/arrays/exports.py",
+        "        mixed ^= block\n", "        mixed = block.copy()\n", (EXPORTS,),
+    ),
+    Fault(
+        "a checksum has one factor for all places", "core/runtime/arrays/exports.py",
+        "mixed *= odd[: block.size]", "mixed *= odd[0]", (EXPORTS,),
     ),
     Fault(
         "an array that was read before counts as a parameter when it is set", "core/runtime/tape/constants.py",

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from .assignment import Writable
     from .held import Held
 
-"""Runs a step now, or puts it into the graph that is captured."""
-
 alert = 0
 """How many tapes record now, in any thread, or may still need what is in memory."""
 
