@@ -11,6 +11,7 @@ import numpy as np
 
 from ...core.language import Kernel, array
 from ...core.runtime.devices.device import CPU
+from ...core.types import compounds
 from ..forms import GIVES_TANGENTS, GROUPS, VALUE
 from ..operator import Active, Call, Operator
 from ..signature import Parameter, Shape
@@ -72,14 +73,14 @@ def callee_of(operator: Operator, block_dim: int | None, *how: Any) -> Callee:
 class Evaluation(NamedTuple):
     """One call of an operator in a program of JAX.
 
-    numbers: the inputs that are constants, None for operands. dims: threads of the launch; shapes: full shapes of the
-    outputs; active: the inputs that derivatives are taken in. batch: how many calls it stands for; batched: which
-    operands have a leading extent for them. All results have one, where there is a batch.
+    numbers: the bits of the inputs that are constants, None for operands. dims: threads of the launch; shapes: full
+    shapes of the outputs; active: the inputs that derivatives are taken in. batch: how many calls it stands for;
+    batched: which operands have a leading extent for them. All results have one, where there is a batch.
     """
 
     callee: Callee | Passing
     form: str
-    numbers: tuple[Any, ...]
+    numbers: tuple[bytes | None, ...]
     dims: tuple[int, ...]
     shapes: tuple[Shape, ...]
     active: Active = ()
@@ -131,9 +132,12 @@ class Evaluation(NamedTuple):
         return [tuple(shape[1:] if flag else shape) for shape, flag in zip(shapes, self.batched, strict=True)]
 
 
-def value_of(param: Parameter, number: Any) -> Any:
-    """A constant as the kernel takes it."""
-    return param.type(*number) if isinstance(number, tuple) else number
+def value_of(param: Parameter, number: bytes | None) -> Any:
+    """A constant as the kernel takes it; None for an operand, which comes later."""
+    if number is None:
+        return None
+    parts = np.frombuffer(number, param.dtype).tolist()
+    return param.type(*parts) if compounds.is_compound(param.type) else parts[0]
 
 
 def run(evaluation: Evaluation, operands: Sequence[np.ndarray], results: Sequence[np.ndarray]) -> None:

@@ -120,16 +120,16 @@ def operand(a: Any, param: Parameter, owner: str) -> Any:
     return value
 
 
-def constant(a: Any, param: Parameter, owner: str) -> Any:
-    """A number, vector or matrix that is a constant of the program."""
+def constant(a: Any, param: Parameter, owner: str) -> bytes:
+    """The bits of a number, vector or matrix that is a constant of the program: 0.0 and -0.0 are two, NaN is one."""
     try:
         if compounds.is_compound(param.type):
-            return tuple(np.asarray(a, param.dtype).ravel().tolist())
+            return np.asarray(a, param.dtype).tobytes()
         if scalars.is_integer(param.type) and not isinstance(a, int | np.integer | np.bool_):
             raise TypeError
         if a is None:  # a NaN to NumPy
             raise TypeError
-        return param.type(a).item()
+        return np.asarray(param.type(a).item(), param.dtype).tobytes()
     except (TypeError, ValueError, OverflowError):
         raise ArgumentTypeError(
             f"argument {param.name!r} of {owner} is {type(a).__name__}\nexpected: {type_name(param.type)}"
