@@ -136,6 +136,33 @@ def test_kernels_made_anew_for_jax_leave_neither_programs_nor_plans():
     assert len(plans.kept) == before  # equal launches of equal code share theirs
 
 
+def in_jit(jax, kernel, x):
+    function = wp.jax_kernel(kernel)
+    return jax.jit(lambda x: function(x)[0])(x)
+
+
+def in_a_function(jax, kernel, x):
+    def doubled(a: wp.array(dtype=float), b: wp.array(dtype=float)):
+        wp.launch(kernel, len(a), [a, b])
+
+    return wp.jax_callable(doubled)(x)[0]
+
+
+@pytest.mark.parametrize("call", [in_jit, in_a_function])
+def test_programs_of_jit_and_calls_through_python_keep_their_kernels(call):
+    """As docs/interop/jax.md says."""
+    jax = pytest.importorskip("jax", reason="JAX is not installed")
+
+    def dropped():
+        kernel = new_kernel()
+        assert float(call(jax, kernel, jax.numpy.ones(64)).sum()) == 128.0
+        return weakref.ref(kernel)
+
+    traces = [dropped() for _ in range(3)]
+    gc.collect()
+    assert all(trace() is not None for trace in traces)
+
+
 def test_functions_of_jax_made_anew_of_one_kernel_share_their_programs():
     pytest.importorskip("jax", reason="JAX is not installed")
     kernel = new_kernel()
