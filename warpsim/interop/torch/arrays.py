@@ -1,8 +1,8 @@
 """PyTorch: arrays over tensors and tensors over arrays without copies, gradients included, and kernels as operators.
 
 A tensor that requires a gradient and its array share that, too: `Tape.backward` adds to `tensor.grad`, optimisers of
-PyTorch step on it. Writes of PyTorch to shared memory are not looked for: a tape that is run in reverse again takes the
-contents of such arrays as they are then.
+PyTorch step on it. What PyTorch writes to shared memory between two operations of a tape is found by the counts that
+tensors have of writes; what it writes once the tape is over, as steps of optimisers do, is not looked for.
 """
 
 from __future__ import annotations
