@@ -2,6 +2,7 @@
 
 import re
 import socket
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -43,6 +44,21 @@ def ask(server, request, host=OWN[0]):
     if not head.startswith(b"HTTP/"):  # to a first line that is none, as to the very first version
         return re.search(rb"Error code: (\d+)", said).group(1).decode(), body
     return head.split(b" ")[1].decode(), body
+
+
+def addresses_of_this_machine():
+    """Addresses by which others may come: one of the loop that is not 127.0.0.1, and those of its name."""
+    with suppress(OSError):
+        yield from {found[4][0] for found in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)}
+    yield "127.0.0.2"
+
+
+def test_it_listens_on_one_address_of_this_machine_alone(server):
+    listening = server._server.socket
+    assert listening.family is socket.AF_INET and listening.getsockname()[0] == "127.0.0.1"
+    for address in set(addresses_of_this_machine()) - {"127.0.0.1"}:
+        with pytest.raises(OSError), socket.create_connection((address, listening.getsockname()[1]), timeout=2):
+            pass
 
 
 @pytest.mark.parametrize("path", [b"/", b"/frame/0", b"/frame/2?x"])
