@@ -90,6 +90,25 @@ def test_entries_of_other_users_are_not_loaded(store, monkeypatch, caplog):
     assert "belongs to another user" in caplog.text
 
 
+def status_of(uid, mode=0o100600):
+    return os.stat_result((mode, 0, 0, 1, uid, 0, 0, 0, 0, 0))
+
+
+def test_root_is_trusted_and_nobody_who_may_write(monkeypatch):
+    """As SECURITY.md says."""
+    monkeypatch.setattr(cache.os, "geteuid", lambda: 1000)
+    assert [cache._reason_against(status_of(uid)) for uid in (1000, 0)] == ["", ""]
+    assert "another user (uid 1001)" in cache._reason_against(status_of(1001))
+    for uid in (1000, 0):
+        for mode in (0o100620, 0o100602):
+            assert cache._reason_against(status_of(uid, mode)) == "can be written by other users"
+
+
+def test_where_there_are_no_owners_nothing_is_looked_at(monkeypatch):
+    monkeypatch.delattr(cache.os, "geteuid")
+    assert cache._reason_against(status_of(1001, 0o100666)) == ""
+
+
 def test_an_entry_under_a_foreign_name_is_not_loaded(store):
     """Who can write to the folder can rename entries, which are their owner's all the same."""
     entry(store).rename(store.directory / "other.wscode")
