@@ -30,10 +30,23 @@ def opening(path: Path) -> str:
     return ast.get_docstring(trees()[path]) or ""
 
 
-def first_sentence(path: Path) -> str:
-    text = opening(path)
+# A stop ends a sentence but after initials, after these words, and inside of parentheses.
+_END_OF_SENTENCE = re.compile(r"(?<=[.!?])(?<!\b[A-Z]\.)(?<!\b(?:St|al|vs|cf|Eq)\.)(?<!\b(?:Fig|e\.g|i\.e)\.)\s+")
+
+
+def first_sentence(text: str) -> str:
+    """The first sentence of the first paragraph, on one line."""
     paragraph = " ".join(text.partition("\n\n")[0].split())
-    return re.split(r"(?<=[.!?])\s", paragraph)[0]
+    for end in _END_OF_SENTENCE.finditer(paragraph):
+        sentence = paragraph[: end.start()]
+        if sentence.count("(") == sentence.count(")"):
+            return sentence
+    return paragraph
+
+
+def in_cell(text: str) -> str:
+    """The first sentence in a cell of a table, which a bar would end."""
+    return first_sentence(text).replace("|", r"\|")
 
 
 def module_tables() -> str:
@@ -45,8 +58,8 @@ def module_tables() -> str:
         about = folder / "__init__.py"
         out.append(f"### `{title}`\n")
         if about.exists() and folder != PACKAGE:
-            out.append(f"{first_sentence(about)}\n")
-        lines = [f"| `{p.name}` | {first_sentence(p)} |" for p in files if p.parent == folder and p != about]
+            out.append(f"{first_sentence(opening(about))}\n")
+        lines = [f"| `{p.name}` | {in_cell(opening(p))} |" for p in files if p.parent == folder and p != about]
         if lines:
             out.append("\n".join(["| file | |", "|---|---|", *lines]) + "\n")
     return "\n".join(out)
@@ -57,6 +70,23 @@ def update(request, text: str) -> str:
     if request.config.getoption("--update-golden"):
         MAP.write_text(text, encoding="utf-8")
     return MAP.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("Of sheets, St. Venant-Kirchhoff, with weft. It is\n\nmore", "Of sheets, St. Venant-Kirchhoff, with weft."),
+        ("Surfaces stick (K. Johnson, A. Roberts\n1971). The rest", "Surfaces stick (K. Johnson, A. Roberts 1971)."),
+        ("After J. Monaghan et al. 1994. The rest", "After J. Monaghan et al. 1994."),
+        ("A file (see below. It is one) of text. The rest", "A file (see below. It is one) of text."),
+        ("What is it? A question. The rest", "What is it?"),
+        ("What others call. it.py compiles it.", "What others call."),
+        ("Parts, e.g. of arrays, i.e. views, and so on. `x` is one", "Parts, e.g. of arrays, i.e. views, and so on."),
+        ("No stop\nat all\n\nand more.", "No stop at all"),
+    ],
+)  # fmt: skip
+def test_first_sentences_are_whole(text, sentence):
+    assert first_sentence(text) == sentence
 
 
 def test_every_module_is_on_the_map(request):
