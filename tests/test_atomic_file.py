@@ -1,7 +1,9 @@
 """Files appear whole or not at all: after errors, on full disks, in folders that cannot be written, after signals."""
 
+import errno
 import os
 import signal
+import stat
 import subprocess
 import sys
 
@@ -35,6 +37,59 @@ def test_folders_are_no_files(tmp_path):
     with pytest.raises(IsADirectoryError, match="is a folder; choose a file name"):
         AtomicFile(tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """What is written through and what gets a name, in this order."""
+    noted, write_through, replace = [], os.fsync, os.replace
+
+    def noted_fsync(handle):
+        noted.append(os.fstat(handle).st_ino)
+        write_through(handle)
+
+    def noted_replace(source, target):
+        noted.append("replace")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "fsync", noted_fsync)
+    monkeypatch.setattr(os, "replace", noted_replace)
+    return noted
+
+
+@posix
+def test_a_file_is_on_the_disk_before_it_has_its_name_and_then_its_folder(tmp_path, calls):
+    with AtomicFile(tmp_path / "a.txt") as path:
+        path.write_text("new")
+    assert calls == [(tmp_path / "a.txt").stat().st_ino, "replace", tmp_path.stat().st_ino]
+
+
+@posix
+def test_a_disk_that_fails_leaves_the_older_file(tmp_path, monkeypatch):
+    (tmp_path / "a.txt").write_text("old")
+
+    def failing(handle):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", failing)
+    with pytest.raises(OSError, match="Input/output"), AtomicFile(tmp_path / "a.txt") as path:
+        path.write_text("new")
+    assert (tmp_path / "a.txt").read_text() == "old" and list(tmp_path.iterdir()) == [tmp_path / "a.txt"]
+
+
+@posix
+def test_a_folder_that_cannot_be_written_through_keeps_the_file(tmp_path, monkeypatch):
+    write_through = os.fsync
+
+    def only_files(handle):
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "Invalid argument")
+        write_through(handle)
+
+    monkeypatch.setattr(os, "fsync", only_files)
+    with AtomicFile(tmp_path / "a.txt") as path:
+        path.write_text("new")
+    assert (tmp_path / "a.txt").read_text() == "new"
 
 
 @posix

@@ -7,6 +7,7 @@ import os
 import secrets
 import signal
 import threading
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -21,9 +22,10 @@ class AtomicFile:
         with AtomicFile(target) as path:
             path.write_bytes(content)
 
-    `commit` gives it the target's name, in place of an older file; `discard` removes it. Leaving the block does the one
-    or, after an error, the other. What is under construction when the program exits or is ended by SIGTERM or SIGHUP is
-    removed, unless the program handles these signals itself. SIGKILL leaves it.
+    `commit` gives it the target's name, in place of an older file, once its content is on the disk, so that a power cut
+    leaves the one or the other whole; `discard` removes it. Leaving the block does the one or, after an error, the
+    other. What is under construction when the program exits or is ended by SIGTERM or SIGHUP is removed, unless the
+    program handles these signals itself. SIGKILL leaves it.
     """
 
     def __init__(self, target: str | os.PathLike[str]):
@@ -48,7 +50,11 @@ class AtomicFile:
         """Give the file its name. Raises OSError where that cannot be, and removes it."""
         try:
             if self.path != self.target:
+                _write_through(self.path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
                 os.replace(self.path, self.target)
+                if os.name != "nt":  # Windows opens no folders
+                    with suppress(OSError):  # the file has its name, and some file systems do this with no folder
+                        _write_through(self.target.parent, os.O_RDONLY)
         finally:
             self.discard()
 
@@ -57,6 +63,15 @@ class AtomicFile:
         if self.path != self.target:
             self.path.unlink(missing_ok=True)
             _unfinished.discard(self.path)
+
+
+def _write_through(path: Path, flags: int) -> None:
+    """Wait until a file or a folder is on the disk as it is now."""
+    handle = os.open(path, flags)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 class _Unfinished:
