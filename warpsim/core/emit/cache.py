@@ -4,8 +4,8 @@ Guarantees: `load` returns exactly the bytes that were stored under that key, or
 appear whole or not at all, whatever kills the process and however many processes fill one folder.
 A folder that is missing, full or read-only costs time and nothing else: the first `OSError` is a warning, later
 ones are debug messages. What is loaded is run: so entries can be written by their owner alone, and one that neither the
-user nor root owns, that others could have written, or that is no file (a link, a pipe), is not loaded, which is a warning
-too. On Windows owners and modes are not looked at.
+user nor root owns, that others could have written, or that is no file (a link, a pipe), is not loaded, which is a
+warning too. On Windows owners and modes are not looked at.
 
 An entry is one file, `<key>.wscode`, all integers little-endian:
 
