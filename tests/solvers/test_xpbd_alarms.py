@@ -7,10 +7,9 @@ import pytest
 from xpbd_scenes import closed_box
 
 import warpsim as wp
-from warpsim.solvers import ModelBuilder, SolverXPBD, SurfaceContacts
+from warpsim.solvers import CrossingWarning, ModelBuilder, SolverXPBD, StartWarning, StrainWarning, SurfaceContacts
 from warpsim.solvers.cases.xpbd_drape import crossings
 from warpsim.solvers.contact.crossings import first_crossing
-from warpsim.solvers.xpbd.alarms import CrossingWarning, StrainWarning
 
 REST = (0.0, 0.0, 0.0, 1.0)
 FLAT = (0.7071068, 0.0, 0.0, 0.7071068)
@@ -148,8 +147,10 @@ def test_checked_steps_warn_of_what_goes_through():
     model = builder.finalize(device="cpu")
     solver, state = SolverXPBD(model, check=True), model.state()
     solver.step(state, state, dt=1e-3)  # without contacts sheets pass through each other
+    with pytest.warns(StartWarning, match="inside of each other"):
+        contacts = SurfaceContacts(model)
     with pytest.warns(CrossingWarning, match=r"step 1: the edge of particles \[\d+, \d+\] goes through the triangle"):
-        solver.step(state, state, None, SurfaceContacts(model), 1e-3)
+        solver.step(state, state, None, contacts, 1e-3)
 
 
 def test_checked_steps_warn_of_what_is_in_a_shape():

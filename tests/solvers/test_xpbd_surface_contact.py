@@ -6,7 +6,7 @@ import pytest
 
 import warpsim as wp
 from warpsim.errors import ModelError, StateError
-from warpsim.solvers import Contacts, ModelBuilder, SolverXPBD, SurfaceContacts
+from warpsim.solvers import Contacts, ModelBuilder, SolverXPBD, StartWarning, SurfaceContacts
 from warpsim.solvers.cases.xpbd_drape import crossings
 from warpsim.solvers.scene.cloth import edges
 
@@ -57,7 +57,8 @@ def test_corners_near_triangles_are_those_that_a_search_finds(dtype):
     builder.add_triangles(np.arange(24).reshape(8, 3))
     model = builder.finalize(device="cpu", dtype=dtype)
     model.particle_q.assign(rng.permutation(builder.particles["q"]))
-    contacts, state = SurfaceContacts(model, margin=0.05), model.state()
+    with pytest.warns(StartWarning):
+        contacts, state = SurfaceContacts(model, margin=0.05), model.state()
     model.particle_q.assign(3.0 * model.particle_q.numpy())  # so what is 0.02 m apart here is neighbours
     detect(contacts, state.particle_q, state.particle_qd)
     q, faces = state.particle_q.numpy().astype(np.float64), model.tri_indices.numpy()
@@ -196,7 +197,8 @@ def test_checkpoints_keep_gradients_of_contact():
 
 def test_what_is_close_at_rest_is_left_alone():
     builder = two_sheets(4, speed=0.0, turned=0.0, gap=0.015)
-    *_, state, contacts = run(builder, 3)
+    with pytest.warns(StartWarning, match=r"particle \d and the triangle of .* start 0\.005 m inside"):
+        *_, state, contacts = run(builder, 3)
     assert (np.abs(state.particle_q.numpy() - builder.particles["q"] - [0.0, 0.0, 0.0])[:25] < 1e-12).all()
     model, *_ = run(two_sheets(4, speed=0.0, turned=0.0, gap=0.05), 0)
     contacts, q = SurfaceContacts(model), model.particle_q.numpy()

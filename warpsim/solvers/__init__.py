@@ -39,8 +39,13 @@ SOLVERS = {
     "AutoSubsteps": "xpbd.substeps",
     "SurfaceContacts": "contact.surface_contacts",
     "Scene": "saved.scene",
+    "StrainWarning": "xpbd.alarms",
+    "CrossingWarning": "xpbd.alarms",
+    "SubstepWarning": "xpbd.alarms",
+    "LeakWarning": "sph.barriers",
+    "StartWarning": "scene.start_warning",
 }
-"""What loads when it is asked for: solvers and what only some need, and the module of each."""
+"""What loads when it is asked for: solvers, what only some need and warn of, and the module of each."""
 
 __all__ = [
     "RIGID", "Contacts", "Control", "Model", "ModelBuilder", "ParticleStatistics", "ShapeConfig", "ShapeType", "State",

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from ...core.language import array, array2d, atomic_add, atomic_max, int32, kernel, min, tid, vec4i
+from ...core.language import array, array2d, atomic_add, int32, kernel, min, tid, vec4i
 
 
 @kernel
-def clamp_counts(
-    near: array2d(dtype=int32), counts: array(dtype=int32), stored: array(dtype=int32), lost: array(dtype=int32)
-):  # fmt: skip
+def clamp_counts(near: array2d(dtype=int32), counts: array(dtype=int32), stored: array(dtype=int32)):
     k = tid()
     stored[k] = min(counts[k], near.shape[1])
-    if counts[k] > near.shape[1]:
-        atomic_max(lost, 0, counts[k] - near.shape[1])
 
 
 @kernel

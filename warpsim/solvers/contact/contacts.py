@@ -1,7 +1,7 @@
-"""`Contacts`: which particles of a model are close to each other, found once a step and frozen within it.
+"""`Contacts`: which particles of a model may touch in a step, found as it begins and frozen within it.
 
-Pairs that are as close as this in the rest shape are neighbours, not contacts: else a cloth would push itself apart
-(the rest-distance filter of position-based cloth). Finding pairs is integer work and has no derivative; gradients flow
+Pairs of one body that touch in the rest shape are neighbours, not contacts: else a cloth would push itself apart (the
+rest-distance filter of position-based cloth). Finding pairs is integer work and has no derivative; gradients flow
 through the distances that solvers compute from them.
 """
 
@@ -20,26 +20,34 @@ from ...core.runtime.arrays.fixed import Fixed
 from ...errors import ModelError, StateError
 from ...geometry.hash_grid.hash_grid import HashGrid
 from ...geometry.hash_grid.neighbors import hash_grid_neighbors
-
 from ..scene.memory import Memory
+from .approaches import Approaches
+from .bodies import at_rest, bodies_of, may_touch
+from .starts import warn_of_balls
 
 if TYPE_CHECKING:
     from ..scene.model import Model
 
 
 class Contacts(Fixed):
-    """Pairs of particles that may touch during a step.
+    """Pairs of particles that may touch during a step: near as it begins, or on straight ways at the velocities then.
 
-    margin [m]: how much farther apart than the sum of their radii they may be when the step begins: as far as two of
-    them can approach in one. friction, restitution: between particles [-], arrays of one number each; made with a
-    restitution of 0, they never bounce. capacity: neighbours kept for each.
+    margin [m]: how much nearer than on these ways two of them may come, where forces or impacts turn them. What is
+    missed nonetheless passes through; a step with `check=True` warns of it. friction, restitution: between particles
+    [-], arrays of one number each; made with a restitution of 0, they never bounce. capacity: neighbours kept for each.
+
+    Of one body are particles that springs, triangles, edges or tetrahedra join; those of one body that touch at rest
+    never do so later. Particles of different bodies may start in touch; those that start inside of each other are
+    left alone, with a `StartWarning`.
 
     neighbors: (particles, capacity), counts: (particles,) of all that were found, more than capacity ones included.
+    bodies: the number of each particle's, (particles,).
     Raises `ModelError` for numbers without meaning, and for particles that rest at the same place without a spring
     between them: they are no neighbours, and no direction leads apart.
     """
 
     replaceable = ("friction", "restitution")
+    constant = ("bodies",)
     unfit = StateError
 
     @checked
@@ -55,12 +63,16 @@ class Contacts(Fixed):
         _check_apart(model)
         self.model, self.margin, self.friction = model, model.dtype(margin), coefficient_of(model, friction)
         self.restitution, self.bounces = coefficient_of(model, restitution), restitution > 0.0
-        n, radius = model.particle_count, model.particle_radius.numpy()
-        self.widest = float(radius.max(initial=0.0))
+        bodies, n, radius = bodies_of(model), model.particle_count, model.particle_radius.numpy()
+        warn_of_balls(model, bodies, stacklevel=3)
+        self.bodies = array(bodies, dtype=int32, device=model.device)
+        self._cell = 2.0 * float(radius.max(initial=0.0)) + margin or 1.0  # of the grid, whatever radii come later
         self.neighbors = zeros((n, capacity), int32, model.device)
         self.counts = zeros(n, int32, model.device)
         self.grid = HashGrid(64, 64, 64, device=model.device, dtype=model.dtype)
         self.grid.reserve(n)  # steps that are replayed from checkpoints may not allocate
+        self.start = zeros(n, model.vec3, model.device)
+        self.approaches = Approaches(model, capacity)
 
     @property
     def arrays(self) -> dict[str, Any]:
@@ -76,7 +88,11 @@ class Contacts(Fixed):
     @property
     def scratch(self) -> list[Any]:
         """What every step fills before it reads it, for `wp.checkpoint`."""
-        return [self.neighbors, self.counts, self.grid]
+        return [*self._lists, self.grid]
+
+    @property
+    def _lists(self) -> list[Any]:
+        return [self.neighbors, self.counts, self.start, *self.approaches.scratch]
 
     def arguments(self) -> dict[str, Any]:
         """See `Savable`."""
@@ -93,14 +109,16 @@ class Contacts(Fixed):
         self.check_replaced("contacts")
 
     def begin_step(self, q: array, qd: array, dt: float) -> None:
-        """Find the pairs of a step from positions [m]; how fast they are is for `margin` to say."""
-        m, reach = self.model, 2.0 * self.widest + float(self.margin)
-        if m.particle_count and reach > 0.0:
-            note_filled([self.neighbors, self.counts])
-            self.grid.build(q, reach)
-            args = [self.grid.id, q, m.particle_q, m.particle_radius, self.margin]
-            args += [m.dtype(reach), self.neighbors]
-            launch(find_pairs, m.particle_count, [*args, self.counts], device=m.device, record_tape=False)
+        """Find the pairs of the next `dt` [s] from positions [m] and velocities [m/s]."""
+        m, approaches = self.model, self.approaches
+        if m.particle_count:
+            note_filled(self._lists)
+            approaches.measure(qd)
+            self.grid.build(q, self._cell)
+            args = [self.grid.id, q, at_rest(m, self.bodies), self.margin, approaches.widest]
+            args += [self.start, self.neighbors, self.counts]
+            launch(find_pairs, m.particle_count, args, device=m.device, record_tape=False)
+            approaches.add(self, q, qd, dt)
 
     def begin_substep(self, q: array, qd: array, h: float) -> None:
         """The pairs of a step are those of its substeps."""
@@ -134,20 +152,21 @@ def note_filled(arrays: Iterable[Any]) -> None:
 
 @kernel
 def find_pairs(
-    grid: uint64, q: array(dtype=Any), rest: array(dtype=Any), radius: array(dtype=Any), margin: Any,
-    reach: Any, neighbors: array2d(dtype=int32), counts: array(dtype=int32),
+    grid: uint64, q: array(dtype=Any), rest: Any, margin: Any, widest: array(dtype=Any), start: array(dtype=Any),
+    neighbors: array2d(dtype=int32), counts: array(dtype=int32),
 ):  # fmt: skip
-    """All that a particle may touch, in the order of the grid."""
+    """All that is near a particle, in the order of the grid."""
     i = tid()
-    p, r = q[i], radius[i]
+    p, r = q[i], rest.radius[i]
     count = int32(0)
-    for j in hash_grid_neighbors(grid, p, reach):
+    for j in hash_grid_neighbors(grid, p, 2.0 * widest[0] + margin):
         if j != i:
-            touch = r + radius[j]
-            apart, once = q[j] - p, rest[j] - rest[i]
+            touch = r + rest.radius[j]
+            apart = q[j] - p
             near = touch + margin
-            if dot(apart, apart) < near * near and dot(once, once) > touch * touch:
+            once, same = rest.place[j] - rest.place[i], rest.body[i] == rest.body[j]
+            if dot(apart, apart) < near * near and may_touch(once, touch, same):
                 if count < neighbors.shape[1]:
                     neighbors[i, count] = j
                 count += 1
-    counts[i] = count
+    start[i], counts[i] = p, count

@@ -24,20 +24,23 @@ from ...core.language import (
     Float, Kernel, Vec, array, array2d, array_scan, atomic_add, atomic_max, cross, dot, func, int32, kernel, launch,
     length, max, min, tid, uint64, vec2i, vec3i, vec4i, zeros,
 )  # fmt: skip
-from ...core.lib.closest import closest_point_edge_edge, closest_point_triangle
 from ...core.runtime.arrays.fixed import Fixed
 from ...errors import ModelError, StateError
 from ...geometry.bvh.query import bvh_query_aabb
 from ..scene.cloth import edges as edges_of
 from ..scene.memory import Memory, refill_all
+from .bodies import at_rest, bodies_of, may_touch
 from .contact_lists import clamp_counts, enter, sort_rows
 from .contacts import coefficient_of, note_filled
+from .gaps import edge_gap, face_gap
+from .starts import warn_of_surfaces
 from .surface_impacts import SurfaceImpacts
 from .surface_trees import SurfaceTrees, reach_of, single
 
 if TYPE_CHECKING:
     from ..scene.model import Model
 
+_LEAST_ROW = 32  # contacts kept of one particle or edge, however few there are on average
 _ADVANCES = 8  # distances that are taken of one pair within a substep
 _BESIDE = 0.25  # how far beyond borders sides still count, relative to heights of triangles and lengths of edges
 _PARALLEL = 1.0e-3  # squared sine of the angle below which edges are left to their corners
@@ -48,10 +51,12 @@ class SurfaceContacts(Fixed):
     thickness.
 
     margin [m]: how much nearer than at the velocities of its beginning two things may come in one substep. friction:
-    Coulomb coefficient [-], an array of one number. capacity: contacts kept per particle, on average.
+    Coulomb coefficient [-], an array of one number. capacity: contacts kept per particle, on average; twice as many of
+    one particle or edge, and 32 at least.
 
-    What is as close at rest as its thickness is neighbours, not a contact. Particles without triangles meet triangles,
-    not each other.
+    What is as close at rest as its thickness is neighbours, not a contact, if springs, triangles, edges or tetrahedra
+    join it to one body; what starts inside of something of another body is none either, with a `StartWarning`.
+    Particles without triangles meet triangles, not each other.
 
     corners: vec4i (contacts,): a particle and a triangle's corners, from `offsets[particles]` on the ends of two edges.
     away: vec3 (contacts,), along the normal from the second to the first, or zero where one is beside the other [m].
@@ -61,7 +66,7 @@ class SurfaceContacts(Fixed):
     """
 
     replaceable = ("friction",)
-    constant = ("edges",)
+    constant = ("edges", "bodies")
     unfit = StateError
 
     @checked
@@ -76,7 +81,7 @@ class SurfaceContacts(Fixed):
         device, n = model.device, model.particle_count
         self.edges = array(edges_of(model.tri_indices.numpy()).astype(np.int32), dtype=vec2i, device=device)
         owners = n + len(self.edges)
-        self.near = zeros((owners, 32), int32, device)
+        self.near = zeros((owners, max(_LEAST_ROW, 2 * capacity)), int32, device)
         self.counts, self.offsets = zeros(owners + 1, int32, device), zeros(owners + 1, int32, device)
         self.corners, self.away = zeros(capacity * n, vec4i, device), zeros(capacity * n, model.vec3, device)
         self.lost = zeros(1, int32, device)
@@ -90,6 +95,8 @@ class SurfaceContacts(Fixed):
         self.weights = zeros(capacity * n, model.vec4, device, requires_grad=True)
         self.crowd = zeros(n, model.dtype, device, requires_grad=True)
         self.trees = SurfaceTrees(model, self.edges)
+        self.bodies = array(bodies_of(model), dtype=int32, device=device)
+        warn_of_surfaces(model, self.edges, self.trees, self.bodies, stacklevel=3)
         self.left = zeros(1, int32, device)
         self.impacts = SurfaceImpacts(model, self.trees, capacity * n)
 
@@ -112,7 +119,8 @@ class SurfaceContacts(Fixed):
 
     @property
     def overflow(self) -> int:
-        """How many contacts did not fit in any substep so far; 0 is right, else raise `capacity` or lower radii."""
+        """How many contacts did not fit in any substep so far, of all or of one particle or edge, at most; 0 is right,
+        else raise `capacity` or lower radii."""
         return int(self.lost.numpy()[0])
 
     @property
@@ -145,7 +153,7 @@ class SurfaceContacts(Fixed):
         note_filled(self.lists)
         self.counters.zero_()
         self.trees.move(q, qd, dt)
-        motion = [q, qd, m.particle_q, m.particle_radius, self.margin, dt]
+        motion = [q, qd, at_rest(m, self.bodies), self.margin, dt]
         self._run(find_faces, m.particle_count, self.trees.of_faces.id, m.tri_indices, *motion, *near, self.fast)
         lines = [self.trees.of_edges.id, self.edges, *motion, m.particle_count]
         self._run(find_edges, len(self.edges), *lines, *near, self.fast)
@@ -163,9 +171,9 @@ class SurfaceContacts(Fixed):
     def _list(self, q: array) -> None:
         """Contacts without gaps, and those of each particle."""
         m, n = self.model, self.model.particle_count
-        self._run(clamp_counts, len(self.counts), self.near, self.counts, self.offsets, self.lost)
+        self._run(clamp_counts, len(self.counts), self.near, self.counts, self.offsets)
         array_scan(self.offsets, self.offsets, inclusive=False)
-        lists = [self.near, self.offsets, m.tri_indices, self.edges, q]
+        lists = [self.near, self.counts, self.offsets, m.tri_indices, self.edges, q]
         self._run(fill, n + len(self.edges), *lists, self.corners, self.away, self.uses, self.lost)
         array_scan(self.uses, self.firsts, inclusive=False)
         self._run(enter, len(self.corners), self.corners, self.offsets, self.firsts, self.cursor, self.around)
@@ -176,20 +184,6 @@ class SurfaceContacts(Fixed):
 
 
 # ----- what is near -------------------------------------------------------------------------------
-
-
-@func
-def face_gap(p: Vec[3, Float], a: Vec[3, Float], b: Vec[3, Float], c: Vec[3, Float]) -> Vec[3, Float]:
-    """From the closest point of a triangle to a point."""
-    u, v = closest_point_triangle(p, a, b, c)
-    return p - (u * a + v * b + (1.0 - u - v) * c)
-
-
-@func
-def edge_gap(a: Vec[3, Float], b: Vec[3, Float], c: Vec[3, Float], d: Vec[3, Float]) -> Vec[3, Float]:
-    """From the closest point of the segment c d to that of a b."""
-    w = closest_point_edge_edge(a, b, c, d, a.dtype(0.0))
-    return a + w[0] * (b - a) - c - w[1] * (d - c)
 
 
 @func
@@ -261,23 +255,22 @@ def slack(touch: Any, margin: Any) -> Any:
 
 @kernel
 def find_faces(
-    tree: uint64, faces: array(dtype=vec3i), q: array(dtype=Any), qd: array(dtype=Any), rest: array(dtype=Any),
-    radius: array(dtype=Any), margin: Any, dt: Any, near: array2d(dtype=int32), counts: array(dtype=int32),
-    fast: array(dtype=int32),
+    tree: uint64, faces: array(dtype=vec3i), q: array(dtype=Any), qd: array(dtype=Any), rest: Any, margin: Any, dt: Any,
+    near: array2d(dtype=int32), counts: array(dtype=int32), fast: array(dtype=int32),
 ):  # fmt: skip
     """Triangles that a particle may touch."""
     i = tid()
     count, hurries = int32(0), int32(0)
     now, then = single(q[i]), single(q[i] + dt * qd[i])
-    more = reach_of(min(now, then), max(now, then), radius[i] + margin)
+    more = reach_of(min(now, then), max(now, then), rest.radius[i] + margin)
     for t in bvh_query_aabb(tree, min(now, then) - more, max(now, then) + more):
         a, b, c = faces[t][0], faces[t][1], faces[t][2]
         if i != a and i != b and i != c:
-            touch = radius[i] + max(radius[a], max(radius[b], radius[c]))
+            touch = rest.radius[i] + max(rest.radius[a], max(rest.radius[b], rest.radius[c]))
             speed = closing_speed(vec4i(i, a, b, c), qd)
             if comes_near(vec4i(i, a, b, c), q, qd, speed, touch + margin, dt):
-                once = face_gap(rest[i], rest[a], rest[b], rest[c])
-                if dot(once, once) > touch * touch:
+                once = face_gap(rest.place[i], rest.place[a], rest.place[b], rest.place[c])
+                if may_touch(once, touch, rest.body[i] == rest.body[a]):
                     if count < near.shape[1]:
                         near[i, count] = t
                     count += 1
@@ -291,9 +284,8 @@ def find_faces(
 
 @kernel
 def find_edges(
-    tree: uint64, ends: array(dtype=vec2i), q: array(dtype=Any), qd: array(dtype=Any), rest: array(dtype=Any),
-    radius: array(dtype=Any), margin: Any, dt: Any, first: int32, near: array2d(dtype=int32),
-    counts: array(dtype=int32), fast: array(dtype=int32),
+    tree: uint64, ends: array(dtype=vec2i), q: array(dtype=Any), qd: array(dtype=Any), rest: Any, margin: Any, dt: Any,
+    first: int32, near: array2d(dtype=int32), counts: array(dtype=int32), fast: array(dtype=int32),
 ):  # fmt: skip
     """Edges of higher number that an edge may touch between their ends; what ends touch is near a triangle."""
     e = tid()
@@ -301,21 +293,21 @@ def find_edges(
     count, hurries, own = int32(0), int32(0), length(qd[a] - qd[b])
     low = min(min(single(q[a]), single(q[b])), min(single(q[a] + dt * qd[a]), single(q[b] + dt * qd[b])))
     high = max(max(single(q[a]), single(q[b])), max(single(q[a] + dt * qd[a]), single(q[b] + dt * qd[b])))
-    more = reach_of(low, high, max(radius[a], radius[b]) + margin)
+    more = reach_of(low, high, max(rest.radius[a], rest.radius[b]) + margin)
     for f in bvh_query_aabb(tree, low - more, high + more):
         c, d = ends[f][0], ends[f][1]
         if f > e and a != c and a != d and b != c and b != d:
             gap = over_edge(q[a], q[b], q[c], q[d])
             far, way = length(gap), 0.0 * dt
-            touch = max(radius[a], radius[b]) + max(radius[c], radius[d])
+            touch = max(rest.radius[a], rest.radius[b]) + max(rest.radius[c], rest.radius[d])
             over = far > 0.0
             if over or is_fast(dt * (length(qd[a] - qd[c]) + own + length(qd[c] - qd[d])), touch):
                 way = dt * closing_speed(vec4i(a, b, c, d), qd)
             if not over and is_fast(way, touch):
                 far = length(edge_gap(q[a], q[b], q[c], q[d]))
             if far > 0.0 and far < touch + margin + way:
-                once = edge_gap(rest[a], rest[b], rest[c], rest[d])
-                if dot(once, once) > touch * touch:
+                once = edge_gap(rest.place[a], rest.place[b], rest.place[c], rest.place[d])
+                if may_touch(once, touch, rest.body[a] == rest.body[c]):
                     if is_fast(way, touch) and far < way + slack(touch, margin):
                         hurries = int32(1)
                     if over:
@@ -352,13 +344,15 @@ def forget(fast: array(dtype=int32), away: array(dtype=Any)):
 
 @kernel
 def fill(
-    near: array2d(dtype=int32), offsets: array(dtype=int32), faces: array(dtype=vec3i), ends: array(dtype=vec2i),
-    q: array(dtype=Any), corners: array(dtype=vec4i), away: array(dtype=Any), uses: array(dtype=int32),
-    lost: array(dtype=int32),
+    near: array2d(dtype=int32), counts: array(dtype=int32), offsets: array(dtype=int32), faces: array(dtype=vec3i),
+    ends: array(dtype=vec2i), q: array(dtype=Any), corners: array(dtype=vec4i), away: array(dtype=Any),
+    uses: array(dtype=int32), lost: array(dtype=int32),
 ):  # fmt: skip
     """Contacts of each particle, then of each edge, and how many each particle takes part in."""
     owner = tid()
     particles = q.shape[0]
+    if counts[owner] > near.shape[1]:
+        atomic_max(lost, 0, counts[owner] - near.shape[1])
     if offsets[owner + 1] > corners.shape[0]:
         atomic_max(lost, 0, offsets[owner + 1] - corners.shape[0])
     for at in range(offsets[owner], min(offsets[owner + 1], corners.shape[0])):

@@ -46,7 +46,7 @@ class SurfaceImpacts(Fixed):
         self.near = zeros((owners, _ROOM), int32, device)
         self.counts, self.offsets = zeros(owners + 1, int32, device), zeros(owners + 1, int32, device)
         self.corners, self.moments = zeros(room, vec4i, device), zeros(room, float64, device)
-        self.span, self.lost, self.crossing = zeros(2, int32, device), zeros(1, int32, device), zeros(1, int32, device)
+        self.span, self.crossing = zeros(2, int32, device), zeros(1, int32, device)
         self.uses, self.firsts, self.cursor = (zeros(n + 1, int32, device) for _ in range(3))
         self.around = zeros(4 * room, int32, device)
         self.shares = zeros(room, model.vec4, device, requires_grad=True)
@@ -80,7 +80,7 @@ class SurfaceImpacts(Fixed):
         self.trees.sweep(start, x)
         self._run(sweep_corners, m.particle_count, self.trees.of_faces.id, m.tri_indices, *ways)
         self._run(sweep_edges, len(edges), self.trees.of_edges.id, edges, m.particle_count, *ways)
-        self._run(clamp_counts, len(self.counts), self.near, self.counts, self.offsets, self.lost)
+        self._run(clamp_counts, len(self.counts), self.near, self.counts, self.offsets)
         array_scan(self.offsets, self.offsets, inclusive=False)
         self._run(extend, 1, self.offsets, len(self.corners), self.span, self.crossing)
         lists = [self.near, self.offsets, m.tri_indices, edges, start, x, m.particle_radius]

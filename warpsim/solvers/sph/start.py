@@ -8,13 +8,10 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from ...errors import ModelError
+from ..scene.start_warning import StartWarning
 
 CLOSE = 0.5  # spacings between particles below which they warn
 OVERLAPS = ("warn", "error", "ignore")
-
-
-class StartWarning(UserWarning):
-    """Particles of a fluid that start so close to each other, or to a wall, that pressure throws them apart."""
 
 
 def check_starts(

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..contact.contacts import Contacts
 from ..contact.crossings import deepest_edge, deepest_inside, first_crossing
+from ..contact.surface_contacts import SurfaceContacts
+from .missed_pairs import first_missed
 from .statistics import OVERSTRAINED, XPBDStatistics
 from .substeps import CURE, SubstepChoice
 
@@ -20,7 +24,7 @@ class StrainWarning(UserWarning):
 
 
 class CrossingWarning(UserWarning):
-    """A surface has passed through another, or a particle into a shape."""
+    """A surface has passed through another, or a particle into a shape, or into a particle that contacts missed."""
 
 
 class SubstepWarning(UserWarning):
@@ -42,13 +46,18 @@ class Alarms:
             warnings.warn(f"{problem}\n{CURE}", SubstepWarning, stacklevel=stacklevel + 1)
         return choice.bounded
 
-    def look(self, step: int, state: State, poses: array, surfaces: bool, stacklevel: int) -> None:
-        """Look at the state after a step. poses: of shapes; surfaces: whether triangles are to keep apart."""
+    def look(
+        self, step: int, state: State, poses: array, contacts: Sequence[Contacts | SurfaceContacts], stacklevel: int
+    ) -> None:
+        """Look at the state after a step. poses: of shapes; contacts: `Contacts` and `SurfaceContacts` of the step."""
         m, q = self.model, state.particle_q
+        surfaces = any(isinstance(touching, SurfaceContacts) for touching in contacts)
+        balls = [touching for touching in contacts if isinstance(touching, Contacts)]
         looks: dict[str, tuple[type[Warning], Any]] = {
             "strain": (StrainWarning, lambda: XPBDStatistics(m, state).find_overstrain(OVERSTRAINED)),
             "shapes": (CrossingWarning, lambda: deepest_inside(m, q, poses) or deepest_edge(m, q, poses)),
             "surfaces": (CrossingWarning, lambda: first_crossing(m, q) if surfaces else None),
+            "particles": (CrossingWarning, lambda: next(filter(None, (first_missed(one, q) for one in balls)), None)),
         }
         for name, (kind, look) in looks.items():
             problem = None if name in self.told else look()

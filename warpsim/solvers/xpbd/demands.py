@@ -21,7 +21,7 @@ from ...core.language import (
     matrix_from_cols, max, min, sqrt, tid, transpose, uint64, vec2i, vec3i, vec4i, zeros,
 )  # fmt: skip
 from ...geometry.bvh.query import bvh_query_aabb
-from ..contact.surface_contacts import face_gap
+from ..contact.gaps import face_gap
 from ..contact.surface_trees import reach_of, single
 from ..scene.cloth import edges as edges_of
 from ..scene.shapes import for_shape, surface_velocity, to_shape

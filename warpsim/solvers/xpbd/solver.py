@@ -64,8 +64,8 @@ class SolverXPBD(Fixed):
     colors; "jacobi" takes all constraints of a kind at once, and needs more iterations. relaxation: of Jacobi's
     corrections, above 0, up to 1. check: look for numbers that are not finite after every stage of every substep, and
     raise `DivergenceError`; warn of the first spring or membrane with a strain above 0.5 (`StrainWarning`), of the
-    first particle or edge in a shape, and with `SurfaceContacts` of the first edge through a triangle
-    (`CrossingWarning`). Slow: the host waits for each of them.
+    first particle or edge in a shape, with `SurfaceContacts` of the first edge through a triangle, and with `Contacts`
+    of the first two particles that they missed (`CrossingWarning`). Slow: the host waits for each of them.
 
     A step with the same states, control and time step as an earlier one is replayed as one native call. On a tape a
     step is recorded launch by launch; states may be fresh for each step or overwritten.
@@ -158,8 +158,7 @@ class SolverXPBD(Fixed):
         self._chooser.remember(state_out, chosen)
         bounded = chosen is not None and self._alarms.tell_bound(self.steps, chosen.choice, stacklevel=2)
         if (self.check or bounded) and current_graph() is None:
-            surfaces = any(isinstance(touching, SurfaceContacts) for touching in contacts)
-            self._alarms.look(self.steps, state_out, self.workspace.pose, surfaces, stacklevel=2)
+            self._alarms.look(self.steps, state_out, self.workspace.pose, contacts, stacklevel=2)
         self._put(steps=self.steps + 1)
 
     def _choose_substeps(
