@@ -11,6 +11,7 @@ from warpsim.solvers.cases.xpbd_drape import crossings
 from warpsim.solvers.scene.cloth import edges
 
 DT, REST = 1.0 / 60.0, (0.0, 0.0, 0.0, 1.0)
+LYING = (np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5))
 
 
 def two_sheets(cells=5, speed=2.0, turned=0.3, gap=0.05):
@@ -45,8 +46,10 @@ def distance_to_triangle(p, a, b, c):
     v, w = np.linalg.solve(np.array([b - a, c - a, n]).T, p - a)[:2]
     if min(v, w, 1 - v - w) >= 0:
         return abs((p - a) @ n) / np.linalg.norm(n)
+
     def on(s, e):
         return np.linalg.norm(s + np.clip((p - s) @ (e - s) / ((e - s) @ (e - s)), 0, 1) * (e - s) - p)
+
     return min(on(a, b), on(b, c), on(c, a))
 
 
@@ -255,3 +258,18 @@ def test_a_rod_of_held_triangles_stops_cloth_of_larger_cells(beside, phase):
     assert contacts.overflow == 0
     assert 0.0 < q[:, 1].max() < 0.1, "it hangs over the rod"
     assert q[:, 1].min() < -0.1
+
+
+def test_a_higher_capacity_makes_room_for_the_most_crowded_particle_as_well():
+    """Two sheets twice as thick as their cells are wide: 120 triangles near one corner, of 16 on average and 32."""
+    builder = ModelBuilder(gravity=0.0)
+    builder.default_particle_radius = 0.02
+    for height, speed in ((0.0, 0.5), (0.06, -0.5)):
+        builder.add_cloth_grid((-0.05, height, -0.05), LYING, (0.0, speed, 0.0), 8, 8, 0.01, 0.01, 1e-4, spring_ke=1e3)
+    model, overflows = builder.finalize(device="cpu"), []
+    for capacity in (16, 200):
+        contacts = SurfaceContacts(model, margin=0.03, capacity=capacity)
+        contacts.begin_substep(model.particle_q, model.particle_qd, 0.01)
+        overflows.append(contacts.overflow)
+        assert contacts.counts.numpy().max() > 32
+    assert overflows[0] > 0 and overflows[1] == 0
