@@ -51,18 +51,57 @@ def test_a_bound_that_is_hit_is_told_with_the_first_strain_and_the_first_crossin
     model = poncho(30).finalize(device="cpu")
     solver, state = SolverXPBD(model, AutoSubsteps(most=4), damping=0.2), model.state()
     with pytest.warns() as told:
+        choices = []
         for _ in range(16):
             solver.step(state, state, dt=1 / 24)
-            choice = solver.statistics(state).substeps
-            assert choice.bounded == (choice.needed > 4) and choice.count == 4
+            choices.append(solver.statistics(state).substeps)
+    assert all(choice.count == 4 and choice.bounded for choice in choices)
+    assert choices[0].needed == pytest.approx(2 * 9.81 / 24**2 / 0.04 / 0.2, rel=1e-6)  # cells of 4 cm
+    assert choices[4].needed == pytest.approx(8.2, abs=0.3) and "more than its material is" in choices[4].reason
+    assert choices[-1].needed == pytest.approx(25.0, abs=1.0) and "of particles [" in choices[-1].reason
     kinds = [warning.category for warning in told]
     assert sorted(k.__name__ for k in kinds) == ["CrossingWarning", "StrainWarning", "SubstepWarning"]
     assert all(warning.filename == __file__ for warning in told)
     text = {k: str(w.message) for k, w in zip(kinds, told, strict=True)}
-    assert "substeps and needs" in text[SubstepWarning] and "help: AutoSubsteps(most=...)" in text[SubstepWarning]
-    assert "more than its material is" in text[SubstepWarning] and "of particles [" in text[SubstepWarning]
+    assert "step 0 has 4 substeps and needs 5: gravity pulls on edges of 0.04 m" in text[SubstepWarning]
+    assert "help: AutoSubsteps(most=...)" in text[SubstepWarning]
     assert "has a strain of" in text[StrainWarning]
     assert "the edge of particles [" in text[CrossingWarning] and "deep in shape" in text[CrossingWarning]
+
+
+@pytest.mark.parametrize(("most", "count", "bounded"), [(8, 8, True), (17, 17, True), (18, 18, False), (128, 18, False)])
+def test_gravity_asks_for_substeps_and_says_so(most, count, bounded):
+    """2 g dt^2 / (l strain), for cells of 1 cm at 24 frames a second: 17.03."""
+    builder = ModelBuilder()
+    builder.add_cloth_grid((0, 0, 0), FLAT, 0.0, 4, 4, 0.01, 0.01, 1e-5, spring_ke=1e4, fix_left=True)
+    solver = SolverXPBD(builder.finalize(device="cpu"), AutoSubsteps(most=most))
+    state = solver.model.state()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        solver.step(state, state, dt=1 / 24)
+    choice = solver.statistics(state).substeps
+    assert (choice.count, choice.bounded) == (count, bounded) and choice.reason == "gravity pulls on edges of 0.01 m"
+    assert choice.needed == pytest.approx(2 * 9.81 / 24**2 / 0.01 / 0.2, rel=1e-6)
+    assert [w.category for w in told] == [SubstepWarning] * bounded
+
+
+def test_numbers_are_those_that_their_reasons_need():
+    """Also while a load grows, and while numbers fall; a step that is longer may have fewer than those before it."""
+    solver, state = hanging(20, strain=0.02)
+    choices, reasons = [], []
+    for _ in range(40):
+        solver.step(state, state, dt=DT)
+        choices.append(solver.statistics(state).substeps)
+        reasons.append(choices[-1].reason)
+    for choice in choices:
+        assert choice.needed - 1e-6 <= choice.count < 1.125 * choice.needed + 1 and not choice.bounded
+    assert any(reason.startswith("spring") and reason.endswith("and its load grows") for reason in reasons)
+    assert any(reason.startswith("steps before needed as many") for reason in reasons)
+    assert reasons[0] == "gravity pulls on edges of 0.025 m"
+    solver.substeps = AutoSubsteps(strain=0.02, most=30)
+    with pytest.warns(SubstepWarning, match="has 30 substeps and needs"):
+        solver.step(state, state, dt=1 / 12)
+    assert solver.statistics(state).substeps.bounded
 
 
 def test_what_is_left_of_strain_is_what_was_asked_for():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -42,7 +43,7 @@ class Alarms:
         """Warn of a step that had fewer substeps than it needed, if it had."""
         if choice.bounded and "substeps" not in self.told:
             self.told.add("substeps")
-            problem = f"step {step} has {choice.count} substeps and needs {choice.needed:.0f}: {choice.reason}"
+            problem = f"step {step} has {choice.count} substeps and needs {math.ceil(choice.needed)}: {choice.reason}"
             warnings.warn(f"{problem}\n{CURE}", SubstepWarning, stacklevel=stacklevel + 1)
         return choice.bounded
 

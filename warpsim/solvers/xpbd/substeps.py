@@ -66,7 +66,7 @@ class SubstepChoice(NamedTuple):
     @property
     def bounded(self) -> bool:
         """Whether there were fewer than needed."""
-        return self.needed > self.count
+        return self.needed > (1.0 + _ROUNDING) * self.count
 
 
 class Demand(NamedTuple):
@@ -77,7 +77,8 @@ class Demand(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """A choice, the time of one of its substeps [s], that before whole numbers and bounds, and what strain asked for.
+    """A choice, the time of one of its substeps [s], that within bounds but before whole numbers, and what strain asked
+    for.
 
     The last is a load: 1 / h^2 of the substeps that would do for it [1/s^2].
     """
@@ -127,20 +128,22 @@ class SubstepChooser:
     ) -> Chosen:  # fmt: skip
         """The substeps of a step of `dt` [s] from a state."""
         last, fall = self._last.get(state), dt * float(np.linalg.norm(control.gravity.numpy()[0]))
-        floor = max(2.0 * fall * dt / (self._cell * options.strain), options.least)
-        h = last.h if last else dt / min(floor, options.most)
+        sag = 2.0 * fall * dt / (self._cell * options.strain)
+        h = last.h if last else dt / min(max(sag, options.least), options.most)
         strain = self._strain(options, state, control, dt, h)
         pull = (strain.substeps / dt) ** 2
+        demands = [strain, Demand(sag, f"gravity pulls on edges of {self._cell:.3g} m")]
         if last:
             growing = max(2.0 * pull - last.pull, 0.0)
+            demands.append(Demand(dt * math.sqrt(growing), f"{strain.reason}, and its load grows"))
             fewer = 0.5 ** (dt / _HALF_LIFE)
-            floor = max(floor, fewer * dt / last.level, dt * math.sqrt(growing))
-        demands = [strain, *self._shapes(options, state, control, fall, dt)]
+            demands.append(Demand(fewer * dt / last.level, "steps before needed as many, and what swings comes back"))
+        demands += self._shapes(options, state, control, fall, dt)
         for touching in contacts:
-            enough = max(floor, *(demand.substeps for demand in demands))
+            enough = max(options.least, *(demand.substeps for demand in demands))
             demands.append(self._touching(options, touching, state, dt, enough))
         most = max(demands, key=lambda demand: demand.substeps)
-        level = min(max(floor, most.substeps), options.most)
+        level = min(max(options.least, most.substeps), options.most)
         count = min(_rung(level), options.most)
         return Chosen(SubstepChoice(count, *most), dt / count, dt / level, pull)
 
