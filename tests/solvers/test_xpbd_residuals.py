@@ -6,7 +6,7 @@ from xpbd_scenes import REST, SCENES, stirred
 
 import warpsim as wp
 from warpsim.errors import StateError
-from warpsim.solvers import ModelBuilder, SolverXPBD
+from warpsim.solvers import Contacts, ModelBuilder, SolverXPBD, SurfaceContacts
 from warpsim.solvers.cases.xpbd_drape import ball
 
 DT = 1.0 / 60.0
@@ -129,3 +129,43 @@ def test_single_precision_rests_within_what_its_positions_can_hold(substeps):
         lost = 0.5 * np.spacing(np.float32(1.0)) * (1.0 + (60.0 * substeps) ** 2 / 1e4)
         error = abs(-state.particle_q.numpy()[1, 1] - 1.0)
         assert error < (1.1 * lost if dtype is wp.float32 else 1e-9)
+
+
+def crowded():
+    """Two sheets with more contacts than fit, and as many pairs of particles."""
+    builder = ModelBuilder(gravity=0.0)
+    builder.default_particle_radius, lying = 0.02, (np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5))
+    for height, speed in ((0.0, 0.5), (0.05, -0.5)):
+        builder.add_cloth_grid((0, height, 0), lying, (0.0, speed, 0.0), 5, 5, 0.01, 0.01, 1e-4, spring_ke=1e3)
+    model = builder.finalize(device="cpu", dtype=wp.float64, requires_grad=True)
+    return model, [SurfaceContacts(model, capacity=2), Contacts(model, capacity=2)]
+
+
+@pytest.mark.parametrize("substeps", [5, "auto"])
+def test_contacts_say_the_same_after_residuals(substeps):
+    model, contacts = crowded()
+    state, solver = model.state(), SolverXPBD(model, substeps)
+    solver.residuals(state, None, contacts)
+    surfaces, balls = contacts
+    assert surfaces.overflow == surfaces.unresolved == surfaces.count == balls.overflow == 0
+    solver.step(state, state, None, contacts, DT)
+    said = [a.numpy().copy() for touching in contacts for a in touching.readings]
+    assert surfaces.overflow > 0 and balls.overflow > 0
+    solver.residuals(state, None, contacts)
+    assert all((a.numpy() == b).all() for a, b in zip((a for c in contacts for a in c.readings), said, strict=True))
+
+
+def test_residuals_with_contacts_leave_gradients_as_they_are():
+    gradients = []
+    for asked in (False, True):
+        model, contacts = crowded()
+        solver = SolverXPBD(model, 3)
+        with wp.Tape() as tape:
+            state = model.state()
+            for _ in range(2):
+                solver.step(state, state, None, contacts, DT)
+                if asked:
+                    solver.residuals(state, None, contacts)
+        tape.backward(grads={state.particle_q: wp.ones(len(state.particle_q), dtype=wp.vec3d)})
+        gradients.append(model.particle_q.grad.numpy().copy())
+    assert np.abs(gradients[0]).max() > 0.0 and (gradients[0] == gradients[1]).all()

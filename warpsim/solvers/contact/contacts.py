@@ -81,6 +81,11 @@ class Contacts(Fixed):
         return {"neighbors": self.neighbors, "counts": self.counts, **coefficients}
 
     @property
+    def readings(self) -> list[Any]:
+        """What says something of the last step."""
+        return [self.neighbors, self.counts, self.start]
+
+    @property
     def overflow(self) -> int:
         """How many neighbours of the most crowded particle did not fit; 0 is right, else raise `capacity`."""
         return max(0, int(self.counts.numpy().max(initial=0)) - self.neighbors.shape[1])

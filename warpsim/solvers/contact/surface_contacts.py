@@ -113,6 +113,11 @@ class SurfaceContacts(Fixed):
         return [*own, *self.trees.scratch, *self.impacts.scratch]
 
     @property
+    def readings(self) -> list[Any]:
+        """What says something of the steps so far, or of the last substep."""
+        return [self.lost, self.left, self.counts, self.offsets, self.corners, self.away, self.fast]
+
+    @property
     def count(self) -> int:
         """How many contacts the last substep had."""
         return int(self.offsets.numpy()[-1])

@@ -41,7 +41,8 @@ from ...core.lib.quaternions import quat_rotate
 from ...core.lib.transforms import transform_get_rotation
 from ..contact.contacts import note_filled
 from ..scene.shapes import DISTANCE, ShapeType, moved, surface_velocity, to_shape, to_world
-from .hits import Colliding, bounce_with, carry_on_with, friction_loss, hit_functions
+from .friction import friction_loss
+from .hits import Colliding, bounce_with, carry_on_with, hit_functions
 from .particle import move_to, position
 
 if TYPE_CHECKING:
@@ -277,7 +278,8 @@ def collide_with(shape_type: ShapeType, slots: int) -> Any:
                 away = (1.0 + e) * depth
                 slid = friction_loss(touched * (way - dot(way, n) * n), mu[s] * away, mu_static[s] * away)
                 moves = away * vector(n[0], n[1], n[2], 1.0 + 0.0 * away) + hits.pushed_by(moving, i, slot, s)
-                moving.x[i] = move_to(a, p + away * n - slid)  # all that is read of it is: so lanes can run together
+                # Written at index i only, and read before: so strips may run as lanes.
+                moving.x[i] = move_to(a, p + away * n - slid)
                 leaving = max((1.0 + e) * gained - e * arrival, h * 0.0) + dot(u, n) + 0.5 * dot(way, turn) / h
                 hits.note(moving, i, slot, s, vector(n[0], n[1], n[2], leaving), moves)
                 if left > 0.0 and e > 0.0:

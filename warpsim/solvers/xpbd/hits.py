@@ -12,9 +12,10 @@ import functools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...core.language import (
-    Array, Float, Vec, array, dot, func, generic_struct, int32, kernel, length, max, min, tid,
+    Array, Float, Vec, array, dot, func, generic_struct, int32, kernel, min, tid,
 )  # fmt: skip
 from ..scene.shapes import surface_velocity
+from .friction import friction_loss
 from .particle import correct_velocity, position
 
 if TYPE_CHECKING:
@@ -261,12 +262,3 @@ def retract(shove: array(dtype=Any), h: Any, v: array(dtype=Any)):
     """Velocities without what impacts with particles moved, where there are no shapes."""
     i = tid()
     v[i] = v[i] - shove[i] / h
-
-
-@func
-def friction_loss(slip: Vec[3, Float], sliding: Float, static: Float) -> Vec[3, Float]:
-    """What friction takes of a way or a velocity along a surface: all up to `static`, else `sliding` [m] or [m/s]."""
-    far = length(slip)
-    if far > max(static, sliding):
-        return (sliding / far) * slip
-    return slip

@@ -6,7 +6,8 @@ to move, one more projection makes them so, lambda' = -C h^2 / alpha, and moves 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -32,6 +33,17 @@ class Residual(NamedTuple):
 
     relative: float
     stiffness: float
+
+
+@contextmanager
+def keep_contents(arrays: Iterable[array]) -> Iterator[None]:
+    """Arrays have their numbers again afterwards."""
+    before = [(a, a.numpy().copy()) for a in arrays]
+    try:
+        yield
+    finally:
+        for a, numbers in before:
+            a.assign(numbers)
 
 
 def residuals(constraints: Mapping[str, Kind], x: array) -> dict[str, Residual]:

@@ -23,7 +23,7 @@ from ...core.language import (
 from ...core.runtime.arrays.fixed import Fixed
 from ...core.runtime.arrays.creation import copy
 from .contact import since_contact, turned_normal
-from .hits import friction_loss
+from .friction import friction_loss
 from .particle import apply_impulse, position
 
 if TYPE_CHECKING:

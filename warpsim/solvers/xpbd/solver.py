@@ -39,7 +39,7 @@ from .hits import retract
 from .membrane import Membranes, has_membranes
 from .particle import pack, predict, unpack, update_velocity
 from .pressure import Pressures
-from .residuals import Residual, residuals
+from .residuals import Residual, residuals, keep_contents
 from .self_contact import SelfContact
 from .statistics import XPBDStatistics
 from .substeps import AutoSubsteps, Chosen, SubstepChooser, as_substeps
@@ -341,9 +341,9 @@ class SolverXPBD(Fixed):
     ) -> dict[str, Residual]:  # fmt: skip
         """How well one step from `state` solves its constraints, by kind: what is left, and the stiffness that acts.
 
-        The state is left as it is. Constraints without compliance are rigid, and do not count; nor do tethers. A
-        stiffness far below 1 asks for more substeps, or more iterations. Slow, and not for tapes: it makes all
-        constraints anew.
+        The state is left as it is, and so is what contacts say of steps. Constraints without compliance are rigid, and
+        do not count; nor do tethers. A stiffness far below 1 asks for more substeps, or more iterations. Slow, and not
+        for tapes: it makes all constraints anew.
         Raises `StateError` as `step` does, and in a capture, where nothing can be read.
         """
         if current_graph() is not None:
@@ -353,14 +353,15 @@ class SolverXPBD(Fixed):
         self._check_owners(state, state, control, contacts)
         trial, own = self.model.state(requires_grad=False), self.constraints
         trial.assign(state)
-        self._choose_substeps(state, control, contacts, dt)
-        self._put(constraints=self._constraints(True))
-        try:
-            self._damped = [name for name, c in self.constraints.items() if c.damps(False)]
-            self._advance(trial, trial, control, contacts, dt)
-            return residuals(self.constraints, self.workspace.x)
-        finally:
-            self._put(constraints=own)
+        with keep_contents(a for touching in contacts for a in touching.readings):
+            self._choose_substeps(state, control, contacts, dt)
+            self._put(constraints=self._constraints(True))
+            try:
+                self._damped = [name for name, c in self.constraints.items() if c.damps(False)]
+                self._advance(trial, trial, control, contacts, dt)
+                return residuals(self.constraints, self.workspace.x)
+            finally:
+                self._put(constraints=own)
 
     def _check_owners(
         self, state_in: State, state_out: State, control: Control, contacts: Sequence[Contacts | SurfaceContacts]

@@ -26,6 +26,7 @@ from ...core.language import (
 )  # fmt: skip
 from ...core.runtime.arrays.fixed import Fixed
 from ...core.lib.closest import closest_point_edge_edge, closest_point_triangle
+from .friction import friction_loss
 from .particle import apply_impulse, position
 
 if TYPE_CHECKING:
@@ -96,11 +97,7 @@ def measure(
             normal = gap / distance
             slid = gap - (w[0] * start[i] + w[1] * start[j] + w[2] * start[k] + w[3] * start[l])
             slid = slid - dot(slid, normal) * normal
-            far = length(slid)
-            stay = 1.0 + 0.0 * far
-            if far > mu[0] * depth:
-                stay = mu[0] * depth / far
-            total = depth * normal - stay * slid
+            total = depth * normal - friction_loss(slid, mu[0] * depth, mu[0] * depth)
         else:
             w = w * 0.0
         push[n] = total

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...core.language import Kernel, abs, array, dot, float64, int32, kernel, launch, length, min, tid, vec4i, vector
+from ...core.language import Kernel, abs, array, dot, float64, int32, kernel, launch, min, tid, vec4i, vector
 from ...core.runtime.arrays.fixed import Fixed
 from ..contact.impacts import impact_plane
 from ..contact.surface_impacts import places_of, ways_of
+from .friction import friction_loss
 from .particle import position
 from .surface_contact import separate, sum_weights
 
@@ -97,11 +98,7 @@ def measure_impacts(
         total = gap * 0.0
         if depth > 0.0 and going[0] != 0:
             slid = gap - above * up
-            far = length(slid)
-            stay = 1.0 + 0.0 * far
-            if far > mu[0] * depth:
-                stay = mu[0] * depth / far
-            total = depth * up - stay * slid
+            total = depth * up - friction_loss(slid, mu[0] * depth, mu[0] * depth)
         else:
             b = b * 0.0
         push[n] = total
