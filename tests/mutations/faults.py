@@ -1,4 +1,5 @@
-"""Mutations: deliberate faults in the adjoint, the analyses, the tape, graphs and launches, and what notices them.
+"""Mutations: deliberate faults in the adjoint, the analyses, the tape, graphs, launches and solvers, and what notices
+them.
 
 A fault is a change of one place of the package, as subtle as a slip in writing. The tests that it names fail once it
 is there, so tests that are rewritten keep their power as long as they do: `python tests/mutations/mutate.py`.
@@ -17,6 +18,7 @@ GRAPHS = "core/runtime/tape/test_graph_tapes.py::test_random_programs"
 UNSEEN = "gradients/test_unseen_writes.py"
 EXPORTS = "core/runtime/arrays/test_exports.py::test_every_write_changes_the_checksum"
 FUSION = "core/runtime/steps/test_fusion.py"
+IMPACTS = "solvers/test_xpbd_several_impacts.py"
 
 
 class Fault(NamedTuple):
@@ -154,5 +156,38 @@ FAULTS = (
         "core/runtime/launches/private_sums.py",
         "return any_meet(map(range_of, arrays))", "return False",
         ("core/runtime/launches/test_private_sums.py",),
+    ),
+    # ----- solvers ------------------------------------------------------------------------------
+    Fault(
+        "a pair of particles takes the share of each one's own contacts", "solvers/xpbd/self_contact.py",
+        "return 1.0 / like.dtype(max(near.touching[i], near.touching[j]))",
+        "return 1.0 / like.dtype(max(near.touching[i], 1))",
+        (f"{IMPACTS}::test_a_ball_that_hits_two_keeps_momentum_and_makes_no_energy",),
+    ),
+    Fault(
+        "the third shape that a particle meets takes the place of the second", "solvers/xpbd/hits.py",
+        "                slot = 2\n        return slot", "                slot = 1\n        return slot",
+        (f"{IMPACTS}::test_the_corner_of_a_room_turns_three_velocities_round",),
+    ),
+    Fault(
+        "balls of different bodies that start in touch count as neighbours", "solvers/contact/bodies.py",
+        "least = APART * touch", "least = touch / APART",
+        ("solvers/test_xpbd_pairs.py::test_a_ball_rests_on_another_whether_they_touch_as_they_start",),
+    ),
+    Fault(
+        "a corner that comes from afar is not fast", "solvers/contact/surface_contacts.py",
+        "if length(face_gap(q[i], q[a], q[b], q[c])) < dt * speed + slack(touch, margin):",
+        "if length(face_gap(q[i], q[a], q[b], q[c])) < slack(touch, margin):",
+        ("solvers/test_xpbd_swept_surfaces.py::test_a_corner_that_begins_and_ends_beside_a_triangle_is_stopped_on_it",),
+    ),
+    Fault(
+        "gravity asks for half of the substeps", "solvers/xpbd/substeps.py",
+        "sag = 2.0 * fall * dt / (self._cell * options.strain)", "sag = fall * dt / (self._cell * options.strain)",
+        ("solvers/test_xpbd_auto_substeps.py::test_gravity_asks_for_substeps_and_says_so",),
+    ),
+    Fault(
+        "fluid stops a gap behind the surface of a wall and not before it", "solvers/sph/barriers.py",
+        "for f in (reach, GAP, DEEP)", "for f in (reach, -GAP, DEEP)",
+        ("solvers/sph/test_sph_walls.py::test_a_plate_of_a_fifth_of_a_spacing_stops_what_it_meets",),
     ),
 )  # fmt: skip
