@@ -13,8 +13,7 @@ import numpy as np
 import warpsim as wp
 from warpsim.plot import Balls, Surface, box, tube
 from warpsim.render import Film, SimulationParser, add_film_options
-from warpsim.solvers import Fluid, FluidStream, ModelBuilder, SolverSPH
-from warpsim.solvers.sph.barriers import LeakWarning
+from warpsim.solvers import Fluid, FluidStream, LeakWarning, ModelBuilder, SolverSPH
 from warpsim.solvers.sph.filling import add_fluid_box
 from warpsim.solvers.sph.surface import Surface as WaterSurface
 

@@ -11,9 +11,17 @@ from xpbd_scenes import block, membrane, springs
 
 import warpsim as wp
 from warpsim.errors import ModelError, StateError
-from warpsim.solvers import AutoSubsteps, Contacts, ModelBuilder, SolverXPBD, SurfaceContacts
+from warpsim.solvers import (
+    AutoSubsteps,
+    Contacts,
+    CrossingWarning,
+    ModelBuilder,
+    SolverXPBD,
+    StrainWarning,
+    SubstepWarning,
+    SurfaceContacts,
+)
 from warpsim.solvers.cases.xpbd_substeps import SHOULDERS, poncho, wear
-from warpsim.solvers.xpbd.alarms import CrossingWarning, StrainWarning, SubstepWarning
 
 DT, REST = 1.0 / 60.0, (0.0, 0.0, 0.0, 1.0)
 FLAT = (math.sqrt(0.5), 0.0, 0.0, math.sqrt(0.5))

@@ -11,8 +11,15 @@ import pytest
 
 import warpsim as wp
 from warpsim.core.runtime.launches import pool
-from warpsim.solvers import AutoSubsteps, Contacts, ModelBuilder, SolverXPBD, StartWarning, SurfaceContacts
-from warpsim.solvers.xpbd.alarms import CrossingWarning
+from warpsim.solvers import (
+    AutoSubsteps,
+    Contacts,
+    CrossingWarning,
+    ModelBuilder,
+    SolverXPBD,
+    StartWarning,
+    SurfaceContacts,
+)
 
 DT, REST = 1.0 / 60.0, (0.0, 0.0, 0.0, 1.0)
 FLAT = (np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5))

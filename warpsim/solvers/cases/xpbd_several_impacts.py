@@ -27,7 +27,7 @@ def after_impacts(builder: ModelBuilder, restitution: float) -> np.ndarray:
 
 
 def hit(others: np.ndarray, touch: float, phase: float, restitution: float) -> np.ndarray:
-    """Velocities after a ball has flown along x into equal ones that touch each other; touch: where it meets them [m]."""
+    """Velocities after a ball has flown along x into equal ones in touch; touch: where it meets them [m]."""
     builder = ModelBuilder(gravity=0.0)
     start = [touch - (2.0 + phase) * SUBSTEP * SPEED, 0.0, 0.0]
     still = np.zeros_like(others)
