@@ -19,8 +19,7 @@ gradients (Y. Hu et al. 2020, section 4); the velocity update then sets the norm
 impact. Gravity has acted since, for depth / speed: that is little, but how it depends on where the particle came from
 is not.
 What meets several obstacles in a substep meets one after the other, in the order of the model: each with the velocity
-that those before left it. A swept bounce leads away from the way that all obstacles have seen: the new way is swept
-again (`recheck`), and ends where it meets one; so does the straight line from where the substep began, which is free.
+that those before left it. What one of them pushed goes a way that others have not seen, which is swept again (`ways`).
 Everything else has no velocity along the normal afterwards: what pushes a particle out of an obstacle does not throw
 it. On a curved obstacle that is the normal half way between both ends of the substep. Along the normal of the end, the
 way along the surface goes into it, by half of what the centripetal force turns it in a substep.
@@ -33,17 +32,18 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 from ...core.language import (
-    Array, Float, Transform, Vec, abs, array, array2d, clamp, dot, func, generic_struct, int32, kernel, launch,
+    Array, Float, Transform, Vec, array, array2d, clamp, dot, func, generic_struct, int32, kernel, launch,
     length, max, min, tid, uint64, vector,
 )  # fmt: skip
 from ...core.runtime.arrays.fixed import Fixed
 from ...core.lib.quaternions import quat_rotate
 from ...core.lib.transforms import transform_get_rotation
 from ..contact.contacts import note_filled
-from ..scene.shapes import DISTANCE, ShapeType, moved, surface_velocity, to_shape, to_world
+from ..scene.shapes import DISTANCE, ShapeType, moved, surface_velocity, to_shape
 from .friction import friction_loss
 from .hits import Colliding, bounce_with, carry_on_with, hit_functions
 from .particle import move_to, position
+from .ways import CONVEX, LINES, THIN, enters, has_direction, recheck_with, sweep_with
 
 if TYPE_CHECKING:
     from ...core.frontend.functions.functions import Func
@@ -52,16 +52,6 @@ if TYPE_CHECKING:
     from .workspace import Workspace
 
 _SHARP = 0.25  # squared change of a unit normal in a substep beyond which it is an edge
-_ADVANCES = 32  # of a sweep
-_PACES = 1024.0  # of half a cell, which a sweep over a table of heights may have beside
-_NEAR, _CLOSE = 1.0e-2, 1.0e-5  # relative to its way: where Newton's method begins, and where it ends
-_THIN = {
-    ShapeType.SPHERE, ShapeType.BOX, ShapeType.CAPSULE, ShapeType.CYLINDER, ShapeType.MESH, ShapeType.SDF,
-    ShapeType.HOLLOW_MESH, ShapeType.HEIGHTFIELD,
-}  # what has another side to come out of
-_CONVEX = {ShapeType.SPHERE, ShapeType.BOX, ShapeType.CAPSULE, ShapeType.CYLINDER}
-LEG, WHOLE = 0, 1  # lines that are swept again: since the last bounce, and of the whole substep
-_APART = 4.0 * _NEAR  # of the way after a bounce, until the same shape can be met again
 
 
 @generic_struct
@@ -82,34 +72,34 @@ class ShapeContact(Fixed):
 
     def __init__(self, model: Model, depth: float):
         self.model, self.depth = model, model.dtype(depth)
-        thin = [s for s, kind in enumerate(model.shape_type) if kind in _THIN]
-        alone = model.shape_count == 1 and model.shape_type[0] in _CONVEX
+        thin = [s for s, kind in enumerate(model.shape_type) if kind in THIN]
+        alone = model.shape_count == 1 and model.shape_type[0] in CONVEX
         self.rechecked = [] if alone else thin
-        """Shapes that a particle may meet after a swept bounce off another one, or off another part of the same."""
+        """Shapes that a particle may meet after another one has pushed it, or another part of the same."""
 
     def forget(self, workspace: Workspace) -> None:
         """Begin a substep, in which nothing has met anything."""
         w = workspace
         for met in w.met[: w.slots]:
             met.zero_()
-        if self.rechecked:
-            w.bounced.zero_()
         note_filled([*w.hit, *w.push, w.leg])  # read only where they were written since
 
     def resolve(self, control: Control, workspace: Workspace, h: float) -> None:
         """Push particles out of the shapes, where they are at the end of the substep."""
         m, moving = self.model, self._particles(workspace)
+        if self.rechecked:
+            workspace.bounced.zero_()
         surface = [m.shape_margin, m.shape_mu, m.shape_mu_static, m.shape_restitution, m.shape_scale]
         for s, kind in enumerate(m.shape_type):
             placed_by = [workspace.pose, control.shape_velocity, *surface, m.shape_heights[s], control.gravity]
             args = [self._obstacle(s, h), moving, *placed_by]
-            launch(collide_with(kind, workspace.slots), m.particle_count, args, device=m.device)
+            launch(collide_with(kind, workspace.slots, bool(self.rechecked)), m.particle_count, args, device=m.device)
 
     def recheck(self, control: Control, workspace: Workspace, h: float) -> None:
-        """End the ways of particles after swept bounces where they meet shapes."""
+        """Lead the ways of particles that shapes have pushed past thin shapes."""
         m, moving = self.model, self._particles(workspace)
-        for line, s in itertools.product((LEG, WHOLE), self.rechecked):
-            surface = [m.shape_margin, m.shape_restitution, m.shape_scale, m.shape_heights[s]]
+        for line, s in itertools.product(LINES, self.rechecked):
+            surface = [m.shape_margin, m.shape_restitution, m.shape_scale, m.shape_heights[s], control.gravity]
             args = [line, self._obstacle(s, h), moving, workspace.pose, control.shape_velocity, *surface]
             launch(recheck_with(m.shape_type[s], workspace.slots), m.particle_count, args, device=m.device)
 
@@ -155,54 +145,6 @@ def turned_normal(n: Vec[3, Float], before: Vec[3, Float], touched: Float) -> Ve
     return touched * turn
 
 
-@func
-def has_direction(normal: Vec[3, Float]) -> bool:
-    """Whether a distance has a direction, see `shapes`."""
-    return dot(normal, normal) > 0.0
-
-
-@func
-def enters(above: Float, normal: Vec[3, Float], way: Vec[3, Float]) -> bool:
-    """Whether a way that begins in contact, outside of the obstacle, leads into it."""
-    return above > -_CLOSE * length(way) and dot(normal, way) < 0.0
-
-
-def sweep_with(distance: Func, is_table: bool) -> Any:
-    """When a particle on a straight line reaches an obstacle, by conservative advancement and Newton's method."""
-
-    @func
-    def sweep(
-        a: Vec[3, Float], b: Vec[3, Float], keep: Float, scale: Vec[3, Float], source: uint64, heights: Array[Float, 2]
-    ) -> Float:
-        """From a to b in the obstacle's frame: the part of the way until the distance is `keep`; 1 if it stays above,
-        0 if it begins below."""
-        way = b - a
-        far = length(way)
-        t, gap, pace = far * 0.0, far, far
-        steps = int32(_ADVANCES)
-        if is_table:  # whose distances are those from the slope below
-            pace = min(scale[0] / far.dtype(heights.shape[0] - 1), scale[1] / far.dtype(heights.shape[1] - 1))
-            steps += int32(min(far / pace, far.dtype(_PACES)))
-        while steps > 0:
-            above, normal = distance(a + t * way, scale, source, heights, keep + far)
-            gap = above - keep
-            closing = -dot(normal, way)
-            if not has_direction(normal):
-                gap = max(max(gap, keep), _NEAR * far)
-                t = t + gap / far
-            elif gap < _NEAR * far and closing > _NEAR * far:
-                t = t + gap / closing
-                steps -= 1
-            else:
-                t = t + min(max(gap, _NEAR * far), pace) / far
-                steps -= 1
-            if abs(gap) < _CLOSE * far or t <= 0.0 or not t < 1.0:
-                steps = int32(0)
-        return clamp(t, far * 0.0, far * 0.0 + 1.0)
-
-    return sweep
-
-
 def detect_with(distance: Func, thin: bool, is_table: bool) -> Any:
     """How deep a particle is in a shape at the end of the substep, or how far it has passed through it."""
     sweep = sweep_with(distance, is_table)
@@ -230,18 +172,17 @@ def detect_with(distance: Func, thin: bool, is_table: bool) -> Any:
                 above, begun = distance(touch, scale, shape.source, heights, 2.0 * keep + fast)
                 if t < 1.0 and (t > 0.0 or enters(above, begun, here - once)):
                     depth, inward, left = keep - above - dot(here - touch, begun), begun, 1.0 - t
-                    at = to_world(moved(pose, twist, -left * shape.h), touch)
-                    moving.leg[i] = vector(at[0], at[1], at[2], left)
         return depth, inward, left
 
     return detect
 
 
 @functools.cache
-def collide_with(shape_type: ShapeType, slots: int) -> Any:
-    """The kernel for one type of shape, and particles that remember so many."""
+def collide_with(shape_type: ShapeType, slots: int, looks: bool) -> Any:
+    """The kernel for one type of shape, and particles that remember so many. looks: whether new ways are swept."""
     distance, hits = DISTANCE[shape_type], hit_functions(slots)
-    detect = detect_with(distance, shape_type in _THIN, shape_type is ShapeType.HEIGHTFIELD)
+    hollowed = shape_type not in CONVEX
+    detect = detect_with(distance, shape_type in THIN, shape_type is ShapeType.HEIGHTFIELD)
 
     @kernel
     def collide(
@@ -254,16 +195,21 @@ def collide_with(shape_type: ShapeType, slots: int) -> Any:
         if a[3] > 0.0:
             p, keep = position(a), moving.radius[i] + margin[s]
             depth, inward, left = detect(shape, moving, i, keep, pose[s], twist[s], scale[s], heights)
+            begun = moving.start[i]
+            if looks and hollowed:
+                if left > 0.0:  # what goes along a shape, and not into it, may still meet another part of it
+                    moving.leg[i] = vector(begun[0], begun[1], begun[2], 1.0 + 0.0 * keep)
+                    moving.bounced[i] = s + 1
             if depth > 0.0 and has_direction(inward):
                 n = quat_rotate(transform_get_rotation(pose[s]), inward)
                 u = surface_velocity(pose[s], twist[s], p)
-                way = p - moving.start[i] - h * u
+                way = p - begun - h * u
                 turn = 0.0 * n
                 touched = left
                 if left < 0.0:
                     past = moved(pose[s], twist[s], -h)
                     reach = keep + shape.deepest + length(way)
-                    above, outward = distance(to_shape(past, moving.start[i]), scale[s], shape.source, heights, reach)
+                    above, outward = distance(to_shape(past, begun), scale[s], shape.source, heights, reach)
                     if not has_direction(outward):
                         above = keep - depth - dot(way, n)
                     touched = since_contact(above, keep, depth, length(way))
@@ -278,58 +224,15 @@ def collide_with(shape_type: ShapeType, slots: int) -> Any:
                 away = (1.0 + e) * depth
                 slid = friction_loss(touched * (way - dot(way, n) * n), mu[s] * away, mu_static[s] * away)
                 moves = away * vector(n[0], n[1], n[2], 1.0 + 0.0 * away) + hits.pushed_by(moving, i, slot, s)
+                end = p + away * n - slid
                 # Written at index i only, and read before: so strips may run as lanes.
-                moving.x[i] = move_to(a, p + away * n - slid)
+                moving.x[i] = move_to(a, end)
                 leaving = max((1.0 + e) * gained - e * arrival, h * 0.0) + dot(u, n) + 0.5 * dot(way, turn) / h
                 hits.note(moving, i, slot, s, vector(n[0], n[1], n[2], leaving), moves)
-                if left > 0.0 and e > 0.0:
-                    moving.bounced[i] = s + 1
+                if looks:
+                    if left > 0.0 or length(end - begun) > moving.radius[i]:
+                        at = begun + (1.0 - touched) * (p - begun)
+                        moving.leg[i] = vector(at[0], at[1], at[2], touched)
+                        moving.bounced[i] = s + 1
 
     return collide
-
-
-@functools.cache
-def recheck_with(shape_type: ShapeType, slots: int) -> Any:
-    """The kernel that sweeps new ways, for one type of shape, and particles that remember so many."""
-    distance, hits = DISTANCE[shape_type], hit_functions(slots)
-    sweep = sweep_with(distance, shape_type is ShapeType.HEIGHTFIELD)
-
-    @kernel
-    def recheck(
-        line: int32, shape: Any, moving: Any, pose: array(dtype=Any), twist: array(dtype=Any),
-        margin: array(dtype=Any), restitution: array(dtype=Any), scale: array(dtype=Any), heights: array2d(dtype=Any),
-    ):  # fmt: skip
-        """End the way after a swept bounce where it meets a shape.
-
-        leg: where that way began, and the part of the substep since then. bounced: the shape that it began at, its
-        number + 1; below zero once a shape has ended the way; 0 for particles without such a way.
-        """
-        i, s, h = tid(), shape.s, shape.h
-        if moving.bounced[i] != 0:
-            p, keep = position(moving.x[i]), moving.radius[i] + margin[s]
-            here = to_shape(pose[s], p)
-            once = to_shape(moved(pose[s], twist[s], -h), moving.start[i])
-            if line == LEG:
-                once = to_shape(moved(pose[s], twist[s], -moving.leg[i][3] * h), position(moving.leg[i]))
-                if abs(moving.bounced[i]) == s + 1:
-                    once = once + _APART * (here - once)
-            t = sweep(once, here, keep, scale[s], shape.source, heights)
-            if t < 1.0:
-                touch = once + t * (here - once)
-                above, inward = distance(touch, scale[s], shape.source, heights, 2.0 * keep + length(here - once))
-                if has_direction(inward) and (t > 0.0 or enters(above, inward, here - once)):
-                    rotation = transform_get_rotation(pose[s])
-                    n, back = quat_rotate(rotation, inward), quat_rotate(rotation, touch - here)
-                    slot = min(hits.count_of(moving, i), int32(slots - 1))
-                    moves = vector(back[0], back[1], back[2], keep * 0.0)
-                    if moving.bounced[i] < 0:
-                        slot = hits.count_of(moving, i) - 1
-                        moves = moves + hits.pushed_by(moving, i, slot, hits.met_in(moving, i, slot))
-                    u = surface_velocity(pose[s], twist[s], p)
-                    arrival = dot(hits.velocity_before(moving, i, slot) - u, n)
-                    moving.x[i] = move_to(moving.x[i], p + back)
-                    leaving = max(-restitution[s] * arrival, arrival) + dot(u, n)
-                    hits.note(moving, i, slot, s, vector(n[0], n[1], n[2], leaving), moves)
-                    moving.bounced[i] = -abs(moving.bounced[i])
-
-    return recheck

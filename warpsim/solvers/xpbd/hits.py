@@ -32,7 +32,7 @@ class Colliding:
     met0, met1, met2: the shapes that a particle met, their numbers + 1; 0 where there are no more. hit0, ...: their
     normals, and the velocities along them afterwards [m/s]. push0, ...: how they moved it to where it may be, and the
     part of that along the normal with which friction has been counted [m]. (An array for each, so that lanes know
-    elements of their own.) leg, bounced: ways after swept bounces, see `contact.recheck_with`.
+    elements of their own.) leg, bounced: ways after pushes, see `ways.recheck_with`.
     """
 
     radius: Array[Float]

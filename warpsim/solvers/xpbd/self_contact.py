@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 _ROUNDS = 8  # of velocities after impacts: each leaves about a quarter of impacts with two at once
 
+
 @struct
 class Near:
     """Particles near to each particle, as `Contacts` lists them. touching: how many of them each one meets."""

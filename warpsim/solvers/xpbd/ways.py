@@ -1,0 +1,177 @@
+"""Ways of particles in a substep: where they meet shapes, also after others have pushed them.
+
+A shape that pushes a particle leads it to a way that the shapes before it in the model have not seen, nor has a shape
+with hollows itself. So the new way is swept again, from where the particle met what pushed it (`LEG`): it is pushed
+out of what it meets there, and that once more. What is then between the particle and where the substep began ends the
+straight way (`WHOLE`): nothing has gone through anything, in whatever order the shapes are.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+from ...core.language import (
+    Array, Float, Vec, abs, array, array2d, clamp, dot, func, int32, kernel, length, max, min, tid, uint64, vector,
+)  # fmt: skip
+from ...core.lib.quaternions import quat_rotate
+from ...core.lib.transforms import transform_get_rotation
+from ..scene.shapes import DISTANCE, ShapeType, moved, surface_velocity, to_shape, to_world
+from .hits import hit_functions
+from .particle import move_to, position
+
+if TYPE_CHECKING:
+    from ...core.frontend.functions.functions import Func
+
+THIN = {
+    ShapeType.SPHERE,
+    ShapeType.BOX,
+    ShapeType.CAPSULE,
+    ShapeType.CYLINDER,
+    ShapeType.MESH,
+    ShapeType.SDF,
+    ShapeType.HOLLOW_MESH,
+    ShapeType.HEIGHTFIELD,
+}  # what has another side to come out of
+CONVEX = {ShapeType.SPHERE, ShapeType.BOX, ShapeType.CAPSULE, ShapeType.CYLINDER}
+LEG, WHOLE = 0, 1  # lines that are swept again: since the last push, and of the whole substep
+LINES = (LEG, LEG, WHOLE)
+_ADVANCES = 32  # of a sweep
+_PACES = 1024.0  # of half a cell, which a sweep over a table of heights may have beside
+_NEAR, CLOSE = 1.0e-2, 1.0e-5  # relative to its way: where Newton's method begins, and where it ends
+_ALONG = 1.0 / _ADVANCES  # of its way: a step along what a way does not lead into
+
+
+@func
+def has_direction(normal: Vec[3, Float]) -> bool:
+    """Whether a distance has a direction, see `shapes`."""
+    return dot(normal, normal) > 0.0
+
+
+@func
+def enters(above: Float, normal: Vec[3, Float], way: Vec[3, Float]) -> bool:
+    """Whether a way that begins in contact, outside of the obstacle, leads into it."""
+    return above > -CLOSE * length(way) and dot(normal, way) < 0.0
+
+
+def sweep_with(distance: Func, is_table: bool, passes: bool = False) -> Any:
+    """When a particle on a straight line reaches an obstacle, by conservative advancement and Newton's method.
+
+    passes: whether a line that touches the obstacle and does not lead into it goes on.
+    """
+    least = _ALONG if passes else _NEAR
+
+    @func
+    def sweep(
+        a: Vec[3, Float], b: Vec[3, Float], keep: Float, scale: Vec[3, Float], source: uint64, heights: Array[Float, 2]
+    ) -> Float:
+        """From a to b in the obstacle's frame: the part of the way until the distance is `keep`; 1 if it stays above,
+        0 if it begins below."""
+        way = b - a
+        far = length(way)
+        t, gap, pace, stride = far * 0.0, far, far, least * far
+        steps = int32(_ADVANCES)
+        if passes:
+            steps += int32(_ADVANCES)
+        if is_table:  # whose distances are those from the slope below
+            pace = min(scale[0] / far.dtype(heights.shape[0] - 1), scale[1] / far.dtype(heights.shape[1] - 1))
+            steps += int32(min(far / pace, far.dtype(_PACES)))
+        while steps > 0:
+            above, normal = distance(a + t * way, scale, source, heights, keep + far)
+            gap = above - keep
+            closing = -dot(normal, way)
+            if not has_direction(normal):
+                gap = max(max(gap, keep), _NEAR * far)
+                t = t + gap / far
+            elif gap < _NEAR * far and closing > _NEAR * far:
+                behind = False
+                if passes:
+                    if gap < 0.0:  # an edge between what it goes along and what it goes into may be behind
+                        stride *= 0.125
+                        behind = gap > -CLOSE * far
+                if not behind:
+                    t = t + gap / closing
+                steps -= 1
+            else:
+                step = stride
+                if gap > _NEAR * far:
+                    step = gap
+                step = min(step, pace) / far
+                if passes:
+                    gap = far  # so that it does not end here
+                    if t < 1.0 - CLOSE:  # the end counts too
+                        step = min(step, 1.0 - CLOSE - t)
+                t = t + step
+                steps -= 1
+                if passes:
+                    if steps == 0:
+                        t = far * 0.0 + 1.0
+            if abs(gap) < CLOSE * far or t <= 0.0 or not t < 1.0:
+                steps = int32(0)
+        return clamp(t, far * 0.0, far * 0.0 + 1.0)
+
+    return sweep
+
+
+@functools.cache
+def recheck_with(shape_type: ShapeType, slots: int) -> Any:
+    """The kernel that sweeps new ways, for one type of shape, and particles that remember so many."""
+    distance, hits = DISTANCE[shape_type], hit_functions(slots)
+    sweep = sweep_with(distance, shape_type is ShapeType.HEIGHTFIELD, passes=True)
+    convex = shape_type in CONVEX
+
+    @kernel
+    def recheck(
+        line: int32, shape: Any, moving: Any, pose: array(dtype=Any), twist: array(dtype=Any),
+        margin: array(dtype=Any), restitution: array(dtype=Any), scale: array(dtype=Any), heights: array2d(dtype=Any),
+        gravity: array(dtype=Any),
+    ):  # fmt: skip
+        """Push out of a shape what is led into it by others.
+
+        leg: where the new way began, and the part of the substep since then. bounced: the shape that pushed last, its
+        number + 1; below zero if that was here; 0 for particles that none has pushed.
+        """
+        i, s, h = tid(), shape.s, shape.h
+        by = moving.bounced[i]
+        if by != 0 and not (convex and abs(by) == s + 1):
+            p, keep = position(moving.x[i]), moving.radius[i] + margin[s]
+            here, left = to_shape(pose[s], p), keep * 0.0 + 1.0
+            once = to_shape(moved(pose[s], twist[s], -h), moving.start[i])
+            if line == LEG:
+                left = moving.leg[i][3]
+                once = to_shape(moved(pose[s], twist[s], -left * h), position(moving.leg[i]))
+            way = here - once
+            far = length(way)
+            t = sweep(once, here, keep, scale[s], shape.source, heights)
+            if t < 1.0:
+                touch = once + t * way
+                above, inward = distance(touch, scale[s], shape.source, heights, 2.0 * keep + far)
+                depth = keep - above - dot(here - touch, inward)
+                if has_direction(inward) and depth > CLOSE * far and (t > 0.0 or above > -_NEAR * far):
+                    rotation = transform_get_rotation(pose[s])
+                    n = quat_rotate(rotation, inward)
+                    back = depth * n
+                    if line == LEG:
+                        left = left * (1.0 - t)
+                        at = to_world(moved(pose[s], twist[s], -left * h), touch)
+                        moving.leg[i] = vector(at[0], at[1], at[2], left)
+                    else:
+                        back = quat_rotate(rotation, touch - here + (keep - above) * inward)
+                    count = hits.count_of(moving, i)
+                    slot = min(count, int32(slots - 1))
+                    if by < 0 and hits.met_in(moving, i, count - 1) == s:
+                        slot = count - 1
+                    moves = vector(back[0], back[1], back[2], keep * 0.0)
+                    if slot < count:
+                        moves = moves + hits.pushed_by(moving, i, slot, hits.met_in(moving, i, slot))
+                    u = surface_velocity(pose[s], twist[s], p)
+                    arrival = dot(hits.velocity_before(moving, i, slot) - u, n)
+                    e = keep * 0.0
+                    if arrival < -2.0 * h * length(gravity[0]):
+                        e = restitution[s]
+                    moving.x[i] = move_to(moving.x[i], p + back)
+                    leaving = max(-e * arrival, arrival) + dot(u, n)
+                    hits.note(moving, i, slot, s, vector(n[0], n[1], n[2], leaving), moves)
+                    moving.bounced[i] = -(s + 1)
+
+    return recheck
