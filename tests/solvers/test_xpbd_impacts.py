@@ -187,3 +187,17 @@ def test_gradients_go_through_swept_impacts(shape):
         parts = np.abs(gradient * direction).sum()
         assert parts > 0.0 or name == "size"
         assert abs((gradient * direction).sum() - expected) <= 1e-4 * parts + 1e-8, name
+
+
+@pytest.mark.parametrize("shape", ["plane", "cylinder", "box"])
+def test_friction_holds_what_turns_with_a_table(shape):
+    """mu g = 4.9 m/s^2 is more than w^2 r = 4.5: the radius stays, and does not shrink as exp(-w^2 h t / 2)."""
+    builder, w, r, cfg = ModelBuilder(gravity=-G), 15.0, 0.02, ShapeConfig(mu=0.5)
+    builder.add_particle((r, 0, 0), (0, 0, -w * r), 1.0, 0.0)
+    {
+        "plane": lambda: builder.add_shape_plane((0, 1, 0), cfg=cfg),
+        "cylinder": lambda: builder.add_shape_cylinder((0, -0.1, 0, *UP), 2.0, 0.1, cfg),
+        "box": lambda: builder.add_shape_box((0, -0.1, 0, 0, 0, 0, 1), 2.0, 0.1, 2.0, cfg),
+    }[shape]()
+    q, _ = run(builder, 60, drive=lambda control: control.set_shape(0, angular_velocity=(0, w, 0)))
+    assert np.isclose(np.hypot(q[0, 0], q[0, 2]), r, rtol=1e-6)

@@ -1,9 +1,9 @@
 """Contact with shapes: particles leave obstacles along the normal, held back by Coulomb friction, and may bounce.
 
 Position level (M. Mueller et al. 2007; friction: M. Macklin et al. 2014, eq. 24): a particle that is `depth` too deep
-moves by depth along the normal n, and what it slid since it touched the obstacle, relative to it, is taken back: all of
-it up to mu_static depth, else mu depth. In free sliding depth is a h^2 of the normal acceleration a, so friction
-decelerates by mu a.
+moves by depth along the normal n, and what it slid since it touched the obstacle, in the frame of the obstacle, is
+taken back: all of it up to mu_static depth, else mu depth. In free sliding depth is a h^2 of the normal acceleration
+a, so friction decelerates by mu a.
 
 A particle that comes out of the air has done so for the part gap / (gap + depth) of the substep. Its velocity along n
 is set by the velocity update (`bounce`), and friction takes mu times that change of velocity there: both parts together
@@ -201,15 +201,17 @@ def collide_with(shape_type: ShapeType, slots: int, looks: bool) -> Any:
                     moving.leg[i] = vector(begun[0], begun[1], begun[2], 1.0 + 0.0 * keep)
                     moving.bounced[i] = s + 1
             if depth > 0.0 and has_direction(inward):
-                n = quat_rotate(transform_get_rotation(pose[s]), inward)
+                rotation = transform_get_rotation(pose[s])
+                n = quat_rotate(rotation, inward)
                 u = surface_velocity(pose[s], twist[s], p)
-                way = p - begun - h * u
+                past = moved(pose[s], twist[s], -h)
+                once = to_shape(past, begun)
+                way = quat_rotate(rotation, to_shape(pose[s], p) - once)
                 turn = 0.0 * n
                 touched = left
                 if left < 0.0:
-                    past = moved(pose[s], twist[s], -h)
                     reach = keep + shape.deepest + length(way)
-                    above, outward = distance(to_shape(past, begun), scale[s], shape.source, heights, reach)
+                    above, outward = distance(once, scale[s], shape.source, heights, reach)
                     if not has_direction(outward):
                         above = keep - depth - dot(way, n)
                     touched = since_contact(above, keep, depth, length(way))
