@@ -2,8 +2,9 @@
 
 C = n . (sum_k b_k x_k) - r >= 0, with weights b and normal n of the moment at which a corner is in the triangle, or
 both edges cross; n points to where the one came from. r: both radii, interpolated, but at most half of how far apart
-they were along n when the substep began. What has met slides on from there: friction takes back what the two points
-that met have moved along each other since, up to mu times the impulse. So n, b and the moment have derivatives.
+they were along n when the substep began. What has met slides on from where it was r apart: friction takes back what the
+two points that met have moved along each other since, up to mu times the impulse. So n, b and the moment have
+derivatives.
 
 All impacts of a substep are solved at once, sweep by sweep, with those that came up in earlier rounds: they are linear
 in x, and the places where the substep began fulfil all of them (inelastic projection: D. Harmon, E. Vouga,
@@ -50,7 +51,7 @@ class SurfaceImpact(Fixed):
         own = [impacts.firsts, impacts.around, contacts.weights]
         parts = [impacts.corners, contacts.push, contacts.crowd, w.inv_mass]
         for _ in range(_SWEEPS):
-            near = [going, impacts.span, impacts.corners, *planes, w.x, contacts.push, contacts.weights]
+            near = [going, impacts.span, impacts.corners, *planes, w.start, w.x, contacts.push, contacts.weights]
             self._run(measure_impacts, len(impacts.corners), *near)
             self._run(sum_weights, m.particle_count, *own, contacts.crowd)
             self._run(separate, m.particle_count, *own, *parts, w.x)
@@ -84,8 +85,8 @@ def take_aim(
 @kernel
 def measure_impacts(
     going: array(dtype=int32), span: array(dtype=int32), corners: array(dtype=vec4i), shares: array(dtype=Any),
-    normal: array(dtype=Any), keep: array(dtype=Any), mu: array(dtype=Any), x: array(dtype=Any),
-    push: array(dtype=Any), weights: array(dtype=Any),
+    normal: array(dtype=Any), keep: array(dtype=Any), mu: array(dtype=Any), start: array(dtype=Any),
+    x: array(dtype=Any), push: array(dtype=Any), weights: array(dtype=Any),
 ):  # fmt: skip
     """How deep each impact is, and what friction takes back."""
     n = tid()
@@ -97,7 +98,11 @@ def measure_impacts(
         depth = keep[n] - above
         total = gap * 0.0
         if depth > 0.0 and going[0] != 0:
+            before = b[0] * start[k[0]] + b[1] * start[k[1]] + b[2] * start[k[2]] + b[3] * start[k[3]]
+            apart = dot(before, up)
             slid = gap - above * up
+            if apart > keep[n]:  # they touched before the moment
+                slid = slid - keep[n] / apart * (before - apart * up)
             total = depth * up - friction_loss(slid, mu[0] * depth, mu[0] * depth)
         else:
             b = b * 0.0
