@@ -255,7 +255,7 @@ def test_examples_are_listed_with_times_for_this_machine(warpsim, checkout, monk
 
 @pytest.mark.parametrize(("seconds", "text"), [(0.2, "1 s"), (3.4, "3 s"), (13.0, "15 s"), (58.0, "60 s")])
 def test_estimates_are_round(seconds, text):
-    assert cli.rounded(seconds) == text
+    assert cli.round_time(seconds) == text
 
 
 def test_every_example_of_the_repository_is_listed_once():

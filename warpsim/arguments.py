@@ -32,7 +32,7 @@ def checked(function: _Function) -> _Function:
     signature = inspect.signature(function)
 
     @functools.wraps(function)
-    def called(*args: Any, **keywords: Any) -> Any:
+    def call(*args: Any, **keywords: Any) -> Any:
         try:
             bound = signature.bind(*args, **keywords)
         except TypeError as error:
@@ -44,7 +44,7 @@ def checked(function: _Function) -> _Function:
         return function(*args, **keywords)
 
     tests = _Tests(function, signature)
-    return called  # type: ignore[return-value]
+    return call  # type: ignore[return-value]
 
 
 def numbers(value: Any, name: str, shape: tuple[int, ...] | None = None) -> np.ndarray:
@@ -90,10 +90,10 @@ class _Tests(dict[str, Any]):
         if name not in self:
             p = self.parameters[name]
             plain = p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD) and p.annotation is not p.empty
-            self[name] = self._made(p.annotation) if plain else None
+            self[name] = self._check(p.annotation) if plain else None
         return self[name]
 
-    def _made(self, annotation: Any) -> Any:
+    def _check(self, annotation: Any) -> Any:
         if isinstance(annotation, str):
             names = _Names(self.names)
             try:

@@ -287,7 +287,7 @@ def list_examples(chosen: argparse.Namespace) -> int:
         if topic:
             print(f"{topic}:")
         for name in names:
-            takes = f"{rounded(times[name]):>7}" if name in times else " " * 7 * bool(times)
+            takes = f"{round_time(times[name]):>7}" if name in times else " " * 7 * bool(times)
             print(f"{'  ' * bool(topic)}{name:{width}}{takes}  {gallery.first_line(paths[name])}".rstrip())
     if times:
         print(
@@ -297,7 +297,7 @@ def list_examples(chosen: argparse.Namespace) -> int:
     return 0
 
 
-def rounded(seconds: float) -> str:
+def round_time(seconds: float) -> str:
     """A time as an estimate is told: whole seconds, of long ones multiples of five."""
     return f"{max(1, round(seconds))} s" if seconds < 12.0 else f"{5 * round(seconds / 5.0)} s"
 
@@ -326,7 +326,7 @@ def run_example(name: str, arguments: list[str]) -> int:
         return 0
     watched = "--view" in arguments
     rest = [argument for argument in arguments if argument != "--view"]
-    status = _called(gallery.load_example(path), f"warpsim run {path.stem}", rest)
+    status = _call_main(gallery.load_example(path), f"warpsim run {path.stem}", rest)
     if watched and status == 0:
         _viewer().watch(_output_of(rest, path.stem))
     return status
@@ -344,7 +344,7 @@ def _viewer() -> ModuleType:
     return importlib.import_module("warpsim.viewer.command")  # pxr takes as long to load as all of warpsim
 
 
-def _called(module: Any, program: str, arguments: list[str]) -> int:
+def _call_main(module: Any, program: str, arguments: list[str]) -> int:
     """Call `main` with the name that usage messages should print."""
     before = sys.argv[0]
     sys.argv[0] = program
@@ -384,7 +384,7 @@ def run_validation(chosen: argparse.Namespace) -> int:
     root = gallery.checkout()
     folder = chosen.output or (root / "docs" if root else Path.cwd())
     folder.mkdir(parents=True, exist_ok=True)  # now: cases may take hours
-    results = [_validated(validate, case) for case in cases]
+    results = [_run_case(validate, case) for case in cases]
     print(validate.table(results))
     validate.write(results, folder)
     wrong = [result.name for result in results if not result.passed]
@@ -392,7 +392,7 @@ def run_validation(chosen: argparse.Namespace) -> int:
     return 1 if wrong else 0
 
 
-def _validated(validate: ModuleType, case: Any) -> Any:
+def _run_case(validate: ModuleType, case: Any) -> Any:
     """Run one case, saying so."""
     print(f"{case.name}: {case.title}", file=sys.stderr, flush=True)
     return validate.run_case(case)

@@ -44,7 +44,7 @@ def examples() -> dict[str, Path]:
 
 def topics(paths: dict[str, Path]) -> dict[str, list[str]]:
     """Names of examples by topic, as `_topics.py` beside them says; the rest comes last, without a topic."""
-    told = _told("_topics.py", "TOPICS", paths)
+    told = _read_constant("_topics.py", "TOPICS", paths)
     by_topic = {topic: [name for name in names if name in paths] for topic, names in told.items()}
     return {**by_topic, "": [name for name in paths if not any(name in names for names in by_topic.values())]}
 
@@ -55,10 +55,10 @@ def estimates(paths: dict[str, Path]) -> dict[str, float]:
     The table has seconds of one thread, and seconds that threads share (Amdahl's law); a small probe scales them by its
     time here and where the table was made.
     """
-    told = _told("_times.py", "SECONDS", paths)
+    told = _read_constant("_times.py", "SECONDS", paths)
     if not told:
         return {}
-    scale, threads = probe() / _told("_times.py", "PROBE", paths), pool.get_pool().threads
+    scale, threads = probe() / _read_constant("_times.py", "PROBE", paths), pool.get_pool().threads
     return {name: scale * (alone + shared / threads) for name, (alone, shared) in told.items() if name in paths}
 
 
@@ -98,7 +98,7 @@ def load_example(path: Path) -> ModuleType:
     return module
 
 
-def _told(file: str, name: str, paths: dict[str, Path]) -> Any:
+def _read_constant(file: str, name: str, paths: dict[str, Path]) -> Any:
     """What a file beside the examples says of them under a name, if there is one."""
     beside = min(paths.values(), key=lambda path: len(path.parts)).with_name(file) if paths else None
     return getattr(load_example(beside), name) if beside is not None and beside.is_file() else {}

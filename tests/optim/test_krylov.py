@@ -60,7 +60,7 @@ def test_gram_schmidt_keeps_a_nearly_dependent_basis_orthonormal():
     for _ in range(8):
         new = vector(wp.array(1.0 + 1e-7 * rng.standard_normal(50)))
         before = new.typed.numpy().copy()
-        parts = krylov.orthogonalised(new, basis)
+        parts = krylov.orthogonalise(new, basis)
         basis.append(new)
         rows = np.stack([v.typed.numpy() for v in basis])
         np.testing.assert_allclose(rows @ rows.T, np.eye(len(basis)), atol=1e-12)
@@ -69,8 +69,8 @@ def test_gram_schmidt_keeps_a_nearly_dependent_basis_orthonormal():
 
 def test_gram_schmidt_finds_a_dependent_vector():
     first = vector(wp.array([1.0, 0.0], dtype=wp.float64))
-    assert krylov.orthogonalised(first, []).tolist() == [1.0]
-    assert krylov.orthogonalised(vector(wp.array([3.0, 0.0], dtype=wp.float64)), [first]).tolist() == [3.0, 0.0]
+    assert krylov.orthogonalise(first, []).tolist() == [1.0]
+    assert krylov.orthogonalise(vector(wp.array([3.0, 0.0], dtype=wp.float64)), [first]).tolist() == [3.0, 0.0]
 
 
 @pytest.mark.parametrize(

@@ -127,8 +127,8 @@ def test_kernels_for_patterns_agree_with_numpy(monkeypatch):
     """What a GPU runs in place of NumPy, here on the CPU."""
     dense, (_, _, *others) = matrices(39)
     A = CsrMatrix.from_scipy(others[-1])
-    expected = [a.numpy() for a in A._turned]
-    for found, wanted in zip(A._turned_there(), expected, strict=True):
+    expected = [a.numpy() for a in A._transposed_pattern]
+    for found, wanted in zip(A._transpose_pattern(), expected, strict=True):
         np.testing.assert_array_equal(found.numpy(), wanted)
     assert A._looks_right()
     diagonals = A.diagonal(), preconditioner(wp.array(dense))

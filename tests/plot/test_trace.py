@@ -5,7 +5,7 @@ import pytest
 
 import warpsim as wp
 from warpsim.plot.camera import look_at
-from warpsim.plot.smooth import smoothed
+from warpsim.plot.smooth import smooth_light
 from warpsim.plot.trace import BOUNCED, Scene, first_hits, spread, visibility
 
 UP = np.array([0.0, 1.0, 0.0])
@@ -122,12 +122,12 @@ def test_smoothing_keeps_edges():
     normals = np.tile([0.0, 0.0, 1.0], (16, 16, 1))
     normals[:, 8:] = [1.0, 0.0, 0.0]
     noise = np.random.default_rng(1).random((16, 16, 2))
-    means = smoothed(noise, points, normals, 4, 0.01)
+    means = smooth_light(noise, points, normals, 4, 0.01)
     assert means[4:12, 4:8].std() < 0.4 * noise.std()
     changed = noise.copy()
     changed[:, 8:] = 9.0
-    np.testing.assert_array_equal(smoothed(changed, points, normals, 4, 0.01)[:, :8], means[:, :8])
-    np.testing.assert_array_equal(smoothed(noise, points, 0.0 * normals, 4, 0.01), 0.0)
+    np.testing.assert_array_equal(smooth_light(changed, points, normals, 4, 0.01)[:, :8], means[:, :8])
+    np.testing.assert_array_equal(smooth_light(noise, points, 0.0 * normals, 4, 0.01), 0.0)
 
 
 def test_a_camera_sees_the_whole_ball():
@@ -142,14 +142,14 @@ def test_a_camera_sees_the_whole_ball():
 
 
 def test_rays_undo_the_projection():
-    view = look_at((1, 2, 3), UP, (64, 48)).fitted(np.array([[0.5, 0.2, 0.0], [0.0, 0.3, 0.3]]), 0.1)
+    view = look_at((1, 2, 3), UP, (64, 48)).fit(np.array([[0.5, 0.2, 0.0], [0.0, 0.3, 0.3]]), 0.1)
     where = view.eye + view.rays()[7, 11] * 3.7
     np.testing.assert_allclose(view.screen(where[None])[0], [11.5, 7.5], rtol=1e-9)
 
 
 def test_fitting_fills_the_picture_up_to_its_margin():
     points = np.random.default_rng(1).random((50, 3)) - 0.5
-    x, y = look_at((0, 1, 3), UP, (200, 100)).fitted(points, 0.1).screen(points).T
+    x, y = look_at((0, 1, 3), UP, (200, 100)).fit(points, 0.1).screen(points).T
     span = np.array([np.ptp(x) / 200, np.ptp(y) / 100])
     np.testing.assert_allclose(span.max(), 0.8)
     np.testing.assert_allclose([(x.min() + x.max()) / 2, (y.min() + y.max()) / 2], [100, 50])

@@ -5,7 +5,7 @@ import pytest
 
 import warpsim as wp
 from warpsim.errors import ArgumentTypeError, DeviceError, LaunchError
-from warpsim.plot.turned import arrow_outline, capsule_outline, cone_outline, cylinder_outline, turned
+from warpsim.plot.turned import arrow_outline, capsule_outline, cone_outline, cylinder_outline, revolve
 
 pytestmark = pytest.mark.cpu(reason="pictures are drawn on the CPU")
 
@@ -113,7 +113,7 @@ def test_lines_planes_grounds_and_a_camera_that_turns():
 ], ids=["cylinder", "cone", "capsule", "arrow"])  # fmt: skip
 def test_turned_solids_are_closed_and_enclose_what_their_outlines_say(axis, outline):
     """Volume by the divergence theorem against the sum of frustums; its axis is the longest extent."""
-    solid = turned(outline, axis, sides=64)
+    solid = revolve(outline, axis, sides=64)
     a, b, c = (solid.points[solid.triangles[:, k]] for k in range(3))
     volume = np.einsum("ij,ij->", a, np.cross(b, c)) / 6.0
     r, h = np.array(outline).T

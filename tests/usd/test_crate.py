@@ -5,7 +5,7 @@ import pytest
 from pxr import Sdf, Usd, UsdGeom, UsdUtils, Vt
 
 from warpsim.usd import UsdError, UsdWriter, read_mesh
-from warpsim.usd.crate import check_file, unpacked
+from warpsim.usd.crate import check_file, decompress
 from warpsim.usd.meshes import find_mesh
 from warpsim.usd.stage_file import open_stage
 
@@ -140,9 +140,9 @@ def test_blocks_are_unpacked():
             sequences.append((literals, back, count))
         plain += b"end"
         packed = block(*sequences, (b"end", 0, 0))
-        assert unpacked(b"\0" + packed, len(plain)) == plain
+        assert decompress(b"\0" + packed, len(plain)) == plain
         two = bytes([2]) + 2 * (len(packed).to_bytes(4, "little") + packed)
-        assert unpacked(two, 2 * len(plain)) == 2 * plain
+        assert decompress(two, 2 * len(plain)) == 2 * plain
 
 
 @pytest.mark.parametrize(
@@ -152,4 +152,4 @@ def test_blocks_are_unpacked():
 )  # fmt: skip
 def test_blocks_that_are_damaged(packed):
     with pytest.raises((ValueError, IndexError)):
-        unpacked(b"\0" + packed, 100)
+        decompress(b"\0" + packed, 100)

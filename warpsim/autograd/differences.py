@@ -145,7 +145,7 @@ def _best(tried: list[Tried], near: np.ndarray | None) -> Tried:
             rank = np.abs(quotients - near)
         else:  # the largest step that is good enough, else the one with the least error
             rank = np.where(error <= _GOOD * np.abs(quotients), np.arange(len(error))[:, None] - len(error), error)
-        confirmed = _confirmed(quotients, rounding, change)
+        confirmed = _confirm(quotients, rounding, change)
     some = confirmed.any(axis=0)
     rank = np.where(some, np.where(confirmed, rank, np.inf), error)
     rank[~np.isfinite(error) | np.isnan(rank)] = np.inf
@@ -162,7 +162,7 @@ def _larger_step(quotients: np.ndarray) -> np.ndarray:
     return np.nan_to_num(larger)
 
 
-def _confirmed(quotients: np.ndarray, rounding: np.ndarray, change: np.ndarray) -> np.ndarray:
+def _confirm(quotients: np.ndarray, rounding: np.ndarray, change: np.ndarray) -> np.ndarray:
     """Which quotients the next smaller step confirms, roughly where no three in a row agree well.
 
     Exact zeros do not count where others are confirmed: below the resolution of the function nothing changes.

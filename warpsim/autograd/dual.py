@@ -76,7 +76,7 @@ class DualLaunch:
         """The argument, or the part of a struct argument, that a name means."""
         return self.refs[name].of(self.args)
 
-    def named(self, along: Along) -> dict[str, Any]:
+    def by_name(self, along: Along) -> dict[str, Any]:
         """Tangents by the name of a float or array; those of structs by their fields. Raises `GradientError`."""
         arrays: dict[str, Any] = {}
         for key, value in along.items():
@@ -89,7 +89,7 @@ class DualLaunch:
                 )
             for name in names:
                 inner = value if name == key or not isinstance(key, str) else part_at(value, name, key)
-                arrays[name] = self._checked(name, inner)
+                arrays[name] = self._fit(name, inner)
         return arrays
 
     def _names_of(self, key: Any) -> list[str]:
@@ -99,7 +99,7 @@ class DualLaunch:
             return [key]
         return [n for n, t in self.types_of.items() if n.startswith(f"{key}.") and not isinstance(t, ArrayType)]
 
-    def _checked(self, name: str, value: Any) -> Any:
+    def _fit(self, name: str, value: Any) -> Any:
         """The numbers of a tangent, in the shape of what it belongs to."""
         t = self.types_of[name]
         if isinstance(t, ArrayType):

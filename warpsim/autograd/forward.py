@@ -63,13 +63,13 @@ def jvp(
     if isinstance(subject, Kernel):
         return launch_with_tangents(subject, dim, [*inputs, *outputs], tangents or {}, device)
     if isinstance(subject, Tape):
-        return carried(subject, tangents or {})
+        return output_tangents(subject, tangents or {})
     with WithGradients(inputs):
         tape, _ = recorded_call(subject, inputs)
-        return carried(tape, tangents or {})
+        return output_tangents(tape, tangents or {})
 
 
-def carried(tape: Tape, tangents: Mapping[Any, Any]) -> dict[Any, Any]:
+def output_tangents(tape: Tape, tangents: Mapping[Any, Any]) -> dict[Any, Any]:
     """Tangents of the arrays that a tape wrote."""
     sweep = ForwardSweep(tape, further=tangents)
     with Paused():
@@ -82,7 +82,7 @@ def carried(tape: Tape, tangents: Mapping[Any, Any]) -> dict[Any, Any]:
 def launch_with_tangents(kernel: Kernel, dim: Any, args: list[Any], tangents: Along, device: Any) -> dict[str, Any]:
     """One launch in forward mode."""
     dual = DualLaunch(kernel, dim, args, device)
-    moved = dual.named(tangents)
+    moved = dual.by_name(tangents)
     arrays = arrays_that_move(dual, moved)
     names = [name for name in dual.refs if name in moved or name in arrays]
     mirror = Mirror(dual.value(name) for name in arrays)
@@ -169,7 +169,7 @@ def second_order_of_launch(
 ) -> dict[str, Any]:
     """Record one launch on private arguments, and differentiate that."""
     dual = DualLaunch(kernel, dim, args, device)
-    moved, seeds = dual.named(vector), weights_of(dual, cotangents)
+    moved, seeds = dual.by_name(vector), weights_of(dual, cotangents)
     bound = BoundArguments(PrivateCopies(dual.args).args, dual.known.handle_params)
     own = DualLaunch(kernel, dim, bound.args, device)
     for name in own.arrays():
@@ -199,7 +199,7 @@ def product_of_number(dual: DualLaunch, name: str, reverse: ReverseSweep) -> arr
 def weights_of(dual: DualLaunch, cotangents: Along | None) -> dict[str, Any]:
     """Cotangents by name; those of the only number that the kernel writes."""
     if cotangents is not None:
-        return dual.named(cotangents)
+        return dual.by_name(cotangents)
     single = [name for name in dual.written if dual.value(name)._array._data.size == 1]
     if len(single) != 1:
         raise GradientError(

@@ -83,8 +83,10 @@ class GradientComparison:
         paint = sys.stdout.isatty() if colors is None else colors
         rows = [("Input", "Output", "Max Abs Error", "Max Rel Error", "Pass")]
         for p in self.pairs.values():
-            rows.append((p.source, p.target, _shown(p.absolute), _shown(p.relative), "PASS" if p.passed else "FAIL"))
-        lines = _aligned(rows)
+            rows.append(
+                (p.source, p.target, _largest(p.absolute), _largest(p.relative), "PASS" if p.passed else "FAIL")
+            )
+        lines = _align(rows)
         lines.insert(1, "-" * len(lines[0]))
         lines.append(f"Gradient check for {self.title} {'passed' if self.passed else 'failed'}")
         lines += self.complaints()
@@ -92,7 +94,7 @@ class GradientComparison:
             if p.hidden:
                 lines.append(f"  {p.hidden} of {p.compared} entries of {p.target} by {p.source} are lost in rounding")
         text = "\n".join(lines)
-        return _painted(text) if paint else text
+        return _paint(text) if paint else text
 
     def complaints(self) -> list[str]:
         """The worst entries of every pair that failed."""
@@ -133,7 +135,7 @@ def compare_gradients(
         evaluated[:height, :width] = True
         limits = _tolerances(source, target, atol, rtol)
         differences = columns[pair]
-        results[pair] = _compared(pair, (target, source), rows[pair], differences, evaluated, limits)
+        results[pair] = _compare(pair, (target, source), rows[pair], differences, evaluated, limits)
     return GradientComparison(subject.title, results, subject.metadata())
 
 
@@ -143,7 +145,7 @@ def _tolerances(source: Components, target: Components, atol: float | None, rtol
     return (default[0] if atol is None else atol), (default[1] if rtol is None else rtol)
 
 
-def _compared(
+def _compare(
     pair: Pair, names: tuple[Components, Components], adjoint: np.ndarray, differences: Differences,
     evaluated: np.ndarray, limits: tuple[float, float],
 ) -> PairResult:  # fmt: skip
@@ -269,17 +271,17 @@ def _verdict(
     return not failed
 
 
-def _shown(errors: np.ndarray) -> str:
+def _largest(errors: np.ndarray) -> str:
     compared = errors[~np.isnan(errors)]
     return f"{compared.max():.7e}" if compared.size else "nan"
 
 
-def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
+def _align(rows: Sequence[tuple[str, ...]]) -> list[str]:
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
     return [" | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
-def _painted(text: str) -> str:
+def _paint(text: str) -> str:
     """Verdicts at the ends of lines in green and red."""
     colors = {"p": "\033[92m", "f": "\033[91m"}
     verdict = re.compile(r"\b(pass|fail|passed|failed)$", re.MULTILINE | re.IGNORECASE)

@@ -80,7 +80,7 @@ def jacobian(
     """
     options = {"device": device, "max_blocks": max_blocks, "block_dim": block_dim}
     subject = subject_of(function, dim, inputs, outputs, options, metadata, restore_inputs)
-    with subject.restored():
+    with subject.restore_on_error():
         subject.find_outputs()
         pairs = chosen_pairs(subject, input_output_mask)
         rows = adjoint_rows(subject, pairs, max_outputs_per_var)
@@ -104,7 +104,7 @@ def jacobian_fd(
     """
     options = {"device": device, "max_blocks": max_blocks, "block_dim": block_dim}
     subject = subject_of(function, dim, inputs, outputs, options, metadata, restore_inputs)
-    with subject.restored():
+    with subject.restore_on_error():
         subject.find_outputs()
         pairs = chosen_pairs(subject, input_output_mask)
         columns = central_differences(subject, pairs, max_inputs_per_var, eps)
@@ -124,7 +124,7 @@ def adjoint_rows(subject: Subject, pairs: Collection[Pair], limit: int) -> Matri
     for target in dict.fromkeys(target for _, target in pairs):
         sources = {source: subject.inputs[source] for source, other in pairs if other == target}
         rows = {source: np.full((_count(subject.outputs[target]), _count(a)), np.nan) for source, a in sources.items()}
-        for k in range(_limited(_count(subject.outputs[target]), limit)):
+        for k in range(_row_count(_count(subject.outputs[target]), limit)):
             for values in memories.values():
                 values[...] = np.zeros((), values.dtype)
             _backward(tape, subject.outputs[target], k)
@@ -161,7 +161,7 @@ def _count(a: array) -> int:
     return Components(a).size
 
 
-def _limited(count: int, limit: int) -> int:
+def _row_count(count: int, limit: int) -> int:
     return count if limit <= 0 else min(limit, count)
 
 

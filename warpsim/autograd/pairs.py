@@ -30,8 +30,8 @@ def chosen_pairs(subject: Subject, mask: Sequence[tuple[Any, Any]] | None) -> li
     for entry in mask:
         if not isinstance(entry, tuple | list) or len(entry) != 2:
             raise JacobianError(f"input_output_mask has the entry {entry!r}\nexpected: {_SHAPE}")
-        source = _named(subject, "input", entry[0], subject.input_labels, subject.inputs)
-        target = _named(subject, "output", entry[1], subject.output_labels, subject.outputs)
+        source = _name_of(subject, "input", entry[0], subject.input_labels, subject.inputs)
+        target = _name_of(subject, "output", entry[1], subject.output_labels, subject.outputs)
         if (source, target) not in pairs:
             pairs.append((source, target))
     if not pairs:
@@ -48,7 +48,7 @@ def _need_any(subject: Subject, what: str, candidates: dict[str, array]) -> None
         )
 
 
-def _named(subject: Subject, what: str, choice: Any, labels: list[str], candidates: dict[str, array]) -> str:
+def _name_of(subject: Subject, what: str, choice: Any, labels: list[str], candidates: dict[str, array]) -> str:
     """The name of an input or output that is differentiable."""
     if isinstance(choice, int) and not isinstance(choice, bool):
         if not 0 <= choice < len(labels):

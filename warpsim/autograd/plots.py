@@ -37,7 +37,7 @@ def plot_kernel_jacobians(
 
     layout = _layout(jacobians, kernel, inputs, outputs)
     names = getattr(jacobians, "names", {})
-    panels = {_named(names.get(pair, pair), layout): _matrix(m) for pair, m in jacobians.items()}
+    panels = {_names_of(names.get(pair, pair), layout): _matrix(m) for pair, m in jacobians.items()}
     if not panels:
         raise JacobianError("no Jacobians to draw\nexpected: a dict from (input, output) to a matrix")
     sources = _in_order((source for source, _ in panels), layout.input_labels)
@@ -62,7 +62,7 @@ def _matrix(jacobian: Any) -> np.ndarray:
     return np.asarray(matrix, np.float64)
 
 
-def _named(pair: tuple[Any, Any], layout: FunctionMetadata) -> tuple[Any, Any]:
+def _names_of(pair: tuple[Any, Any], layout: FunctionMetadata) -> tuple[Any, Any]:
     """Positions in a key as the names that the layout has for them."""
     source, target = (
         labels[k] if isinstance(k, int) and labels and k < len(labels) else k

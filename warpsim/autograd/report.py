@@ -84,7 +84,7 @@ class GradientReport:
         return not self.problems
 
     def __str__(self) -> str:
-        return "\n".join([*_table(self._listed()), "", self.summary()])
+        return "\n".join([*_table(self._listing()), "", self.summary()])
 
     def summary(self) -> str:
         """The first problem in words."""
@@ -97,7 +97,7 @@ class GradientReport:
             return "no gradient arrives anywhere: nothing on the tape writes the arrays that backward starts from"
         return "gradients are finite everywhere, and none is lost"
 
-    def _listed(self) -> list[LaunchGradients]:
+    def _listing(self) -> list[LaunchGradients]:
         """All entries, or of many those with problems and the ones at both ends."""
         if len(self.launches) <= _MOST_ROWS:
             return self.launches
@@ -195,7 +195,7 @@ class _Watcher:
             return "", "no gradient arrives"
         lost = [name for name in without if self.writers.get(key_of(sources[name]), number) < number]
         if lost:
-            which = ", ".join(self.called(name, sources[name]) for name in lost)
+            which = ", ".join(self.label(name, sources[name]) for name in lost)
             return "cut", f"the gradient is cut at {which}: requires_grad is False"
         if left and own == left and all(g.zero for g in left):
             return "zero", "a gradient that is not zero arrives, and only zeros leave"
@@ -204,7 +204,7 @@ class _Watcher:
             return "", f"the gradient ends here: {reason}"
         return "", ""
 
-    def called(self, name: str, a: array) -> str:
+    def label(self, name: str, a: array) -> str:
         own = self.names.get(key_of(a), "")
         return f"{name} = {own}" if own and own != name else name
 

@@ -92,7 +92,7 @@ class Subject:
         raise NotImplementedError
 
     @contextmanager
-    def restored(self) -> Iterator[None]:
+    def restore_on_error(self) -> Iterator[None]:
         """What happens inside leaves the arrays as they were, if it raises too."""
         try:
             yield

@@ -49,12 +49,12 @@ class Transform(ArrayOperation):
     def pull(self, results: list[Any], operands: list[Any], contents: Contents) -> None:
         grad = self.engine.take_gradient(results[0])
         if operands[0] is not None:
-            self.engine.add(operands[0], self.transposed(self.engine, grad))
+            self.engine.add(operands[0], self.transpose(self.engine, grad))
 
     def forward(self, engine: Any, x: Any) -> Any:
         raise NotImplementedError
 
-    def transposed(self, engine: Any, grad: Any) -> Any:
+    def transpose(self, engine: Any, grad: Any) -> Any:
         raise NotImplementedError
 
 
@@ -71,7 +71,7 @@ class ComplexTransform(Transform):
     def forward(self, engine: Any, x: Any) -> Any:
         return engine.c2c(x, self.axes, self.inverse, self.norm, overwrite=self.operands[0] is self.results[0])
 
-    def transposed(self, engine: Any, grad: Any) -> Any:
+    def transpose(self, engine: Any, grad: Any) -> Any:
         return engine.c2c(grad, self.axes, not self.inverse, NORMS[self.norm], overwrite=True)
 
 
@@ -83,7 +83,7 @@ class RealTransform(Transform):
     def forward(self, engine: Any, x: Any) -> Any:
         return engine.r2c(x, self.axes, self.norm)
 
-    def transposed(self, engine: Any, grad: Any) -> Any:
+    def transpose(self, engine: Any, grad: Any) -> Any:
         length = self.operands[0].shape[self.axes[-1]]
         engine.scale_pairs(grad, self.axes[-1], length, 0.5)
         return engine.c2r(grad, self.axes, length, NORMS[self.norm])
@@ -97,7 +97,7 @@ class InverseRealTransform(Transform):
     def forward(self, engine: Any, x: Any) -> Any:
         return engine.c2r(x, self.axes, self.results[0].shape[self.axes[-1]], self.norm)
 
-    def transposed(self, engine: Any, grad: Any) -> Any:
+    def transpose(self, engine: Any, grad: Any) -> Any:
         length = self.results[0].shape[self.axes[-1]]
         spectrum = engine.r2c(grad, self.axes, NORMS[self.norm])
         engine.scale_pairs(spectrum, self.axes[-1], length, 2.0)

@@ -46,7 +46,7 @@ def ifft2(x: array, out: array | None = None, axes: tuple[int, int] = (-2, -1), 
 
 def _complex(name: str, x: array, out: array | None, axes: Sequence[int], norm: str, inverse: bool) -> array:
     check_complex(x, "x")
-    along = _checked(x, axes, norm)
+    along = _check_axes(x, axes, norm)
     return _run(ComplexTransform, name, x, out, x.shape, x.dtype, along, norm, inverse=inverse)
 
 
@@ -82,14 +82,14 @@ def irfft2(
 
 def _real(name: str, x: array, out: array | None, axes: Sequence[int], norm: str) -> array:
     check_real(x, "x")
-    along = _checked(x, axes, norm)
+    along = _check_axes(x, axes, norm)
     shape = _with_extent(x.shape, along[-1], x.shape[along[-1]] // 2 + 1)
     return _run(RealTransform, name, x, out, shape, COMPLEX_OF[x.dtype], along, norm)
 
 
 def _inverse_real(name: str, x: array, n: int | None, out: array | None, axes: Sequence[int], norm: str) -> array:
     check_complex(x, "x")
-    along = _checked(x, axes, norm)
+    along = _check_axes(x, axes, norm)
     last, present = along[-1], x.shape[along[-1]]
     fitting = 2 * (present - 1) if out is None or not isinstance(out, array) or out.ndim != x.ndim else out.shape[last]
     length = fitting if n is None else _whole(n, "n")
@@ -119,7 +119,7 @@ def _pair(axes: Any) -> tuple[int, int]:
     return first, second
 
 
-def _checked(x: array, axes: Sequence[int], norm: str) -> tuple[int, ...]:
+def _check_axes(x: array, axes: Sequence[int], norm: str) -> tuple[int, ...]:
     """The axes, counted from 0."""
     if norm not in NORMS:
         raise ArrayError(f"norm is {norm!r}\nexpected: one of {', '.join(map(repr, NORMS))}")

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from ..core.language import array, kernel, sqrt, tid
 from ..core.runtime.arrays.fixed import Fixed
-from .state import below_one, checked_grads, checked_moment, in_range, kept, moments, split_parameters
+from .state import below_one, checked_grads, checked_moment, compare_moments, in_range, moments, split_parameters
 from .vectors import check_alike, components, run
 
 
@@ -64,7 +64,7 @@ class Adam(Fixed):
         `reset_internal_state` forgets them.
         """
         arrays, self._flat = split_parameters(params)
-        stays = kept(self._flat, self.m)
+        stays = compare_moments(self._flat, self.m)
         self._put(params=arrays, t=self.t if any(stays) else 0)
         self._since = [self._since[k] if stay else self.t for k, stay in enumerate(stays)]
         self._put(m=moments(self._flat, self.m), v=moments(self._flat, self.v))

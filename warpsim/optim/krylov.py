@@ -203,11 +203,11 @@ def gmres(system: System, x: Vector, r: Vector, restart: int) -> str:
     for j in range(restart):
         (new,) = system.new(1)
         system.apply(system.precondition(basis[j], room), new)
-        column = orthogonalised(new, basis)
+        column = orthogonalise(new, basis)
         if not np.isfinite(column).all():
             problem = NOT_FINITE
             break
-        rotated(column, rotations[:j])
+        rotate(column, rotations[:j])
         length = math.hypot(column[j], column[j + 1])
         if length <= _TINY:  # A maps the space into itself, and is singular on it
             problem = BREAKDOWN
@@ -228,7 +228,7 @@ def gmres(system: System, x: Vector, r: Vector, restart: int) -> str:
     return problem
 
 
-def orthogonalised(new: Vector, basis: list[Vector]) -> np.ndarray:
+def orthogonalise(new: Vector, basis: list[Vector]) -> np.ndarray:
     """Make `new` orthonormal to the basis by modified Gram-Schmidt; returns its coefficients, the length last."""
     coefficients = np.zeros(len(basis) + 1)
     start = norm(new.flat)
@@ -246,7 +246,7 @@ def orthogonalised(new: Vector, basis: list[Vector]) -> np.ndarray:
     return coefficients
 
 
-def rotated(column: np.ndarray, rotations: np.ndarray) -> None:
+def rotate(column: np.ndarray, rotations: np.ndarray) -> None:
     """Apply earlier Givens rotations to a new column, in place."""
     for k, (c, s) in enumerate(rotations):
         column[k], column[k + 1] = c * column[k] + s * column[k + 1], c * column[k + 1] - s * column[k]

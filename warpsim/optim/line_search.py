@@ -81,9 +81,9 @@ class _Search:
             if point.slope >= 0.0:
                 return self.zoom(point, before)
             if length > longest / GROWTH:
-                return self.failed("unbounded")
+                return self.failure("unbounded")
             before, length = point, GROWTH * length
-        return self.failed("limit")
+        return self.failure("limit")
 
     def zoom(self, low: Point, high: Point) -> StepLength:
         """Shrink an interval that holds acceptable points; `low` is its better end."""
@@ -91,7 +91,7 @@ class _Search:
             length = inside(low, high)
             width = abs(high.length - low.length)
             if length in (low.length, high.length) or -width * self.start.slope < self.noise:
-                return self.failed("flat")
+                return self.failure("flat")
             point = self.at(length)
             if self.accepts(point):
                 return StepLength(point, self.count)
@@ -101,9 +101,9 @@ class _Search:
                 if point.slope * (high.length - low.length) >= 0.0:
                     high = low
                 low = point
-        return self.failed("limit")
+        return self.failure("limit")
 
-    def failed(self, problem: str) -> StepLength:
+    def failure(self, problem: str) -> StepLength:
         return StepLength(self.best, self.count, problem)
 
     def accepts(self, point: Point) -> bool:

@@ -285,16 +285,16 @@ class CsrMatrix(Fixed):
         return cls(offsets, columns, array(rows.data, device=device, requires_grad=requires_grad))
 
     @cached_property
-    def _turned(self) -> tuple[array, ...]:
+    def _transposed_pattern(self) -> tuple[array, ...]:
         """Of entries sorted by column: where each column starts, their rows, and where their values stand."""
         if _computes(self.columns):
-            return self._turned_there()
+            return self._transpose_pattern()
         columns = self._pattern[1].numpy()
         order = np.argsort(columns, kind="stable")
         starts = np.append(0, np.cumsum(np.bincount(columns, minlength=self.size)))
         return self._index(starts), self._index(_rows(self._pattern[0])[order]), self._index(order)
 
-    def _turned_there(self) -> tuple[array, ...]:
+    def _transpose_pattern(self) -> tuple[array, ...]:
         """The same on the device of the arrays."""
         count, device = self.columns.size, self.columns.device
         keys, order = (zeros(2 * count, int32, device) for _ in range(2))  # as the sort wants them
@@ -322,7 +322,7 @@ class CsrMatrix(Fixed):
 
         def product(turned: bool) -> Matvec:
             def matvec(x: array, y: array, z: array, alpha: float, beta: float) -> None:
-                pattern = self._turned if turned else self._pattern
+                pattern = self._transposed_pattern if turned else self._pattern
                 vectors = [components(v) for v in (x, y, z)]
                 inputs = [*pattern, values, *vectors, values.dtype(alpha), values.dtype(beta)]
                 launch(_sparse_turned if turned else _sparse, self.size, inputs, device=values.device)

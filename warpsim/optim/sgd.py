@@ -10,7 +10,7 @@ from typing import Any
 
 from ..core.language import array, kernel, tid
 from ..core.runtime.arrays.fixed import Fixed
-from .state import checked_grads, checked_moment, in_range, kept, moments, split_parameters
+from .state import checked_grads, checked_moment, compare_moments, in_range, moments, split_parameters
 from .vectors import check_alike, components, run
 
 
@@ -65,7 +65,7 @@ class SGD(Fixed):
         `reset_internal_state` forgets it.
         """
         arrays, self._flat = split_parameters(params)
-        t = self.t if any(kept(self._flat, self.b)) else 0
+        t = self.t if any(compare_moments(self._flat, self.b)) else 0
         self._put(params=arrays, t=t, b=moments(self._flat, self.b))
 
     def reset_internal_state(self) -> None:

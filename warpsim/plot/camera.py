@@ -34,7 +34,7 @@ class Camera:
         right, down, forward = self.axes
         return forward + x[None, :, None] * right + y[:, None, None] * down
 
-    def fitted(self, points: np.ndarray, margin: float) -> "Camera":
+    def fit(self, points: np.ndarray, margin: float) -> "Camera":
         """The same view, zoomed and shifted: `points` (n, 3) fill it but for a share `margin`."""
         seen = self.screen(points)
         low, high = seen.min(0), seen.max(0)

@@ -14,7 +14,7 @@ from .camera import Camera
 from .normals import corner_normals
 from .scene import Balls, Surface, Thing
 from .shade import encode, lambert
-from .smooth import smoothed
+from .smooth import smooth_light
 from .trace import Scene, first_hits, spread, visibility
 
 OVERSAMPLE = 2
@@ -139,7 +139,7 @@ def _light(scene: Scene, seen: Seen, stage: Stage) -> tuple[np.ndarray, np.ndarr
     options = {"up": stage.up, "sun": stage.toward_sun, "disc": _DISC, "reach": _REACH}
     light = np.zeros((*there.shape, 2))
     light[there] = np.column_stack(visibility(scene, lifted, normals, _shifts(there.shape)[there], **options))
-    light = smoothed(light, seen.points, seen.normals * there[:, :, None], _TILE * OVERSAMPLE // 2, 4.0 * _LIFT)
+    light = smooth_light(light, seen.points, seen.normals * there[:, :, None], _TILE * OVERSAMPLE // 2, 4.0 * _LIFT)
     return light[:, :, 0], light[:, :, 1] * np.maximum(seen.normals @ stage.toward_sun, 0.0)
 
 

@@ -79,7 +79,7 @@ def mesh_images(
     scaled = [[thing.scaled(center, radius) for thing in things] for things in frames]
     fine = (OVERSAMPLE * panel[0], OVERSAMPLE * panel[1])
     view = look_at(_direction(azimuth, elevation, up), up, fine)
-    view = view.fitted((everything - center) / radius, _MARGIN)
+    view = view.fit((everything - center) / radius, _MARGIN)
     height = None if ground is None else (ground - float(center @ up)) / radius
     stage = Stage(view, up, _direction(azimuth - 70.0, 52.0, up), height)
     return [draw(things, stage) for things in scaled]

@@ -52,7 +52,7 @@ def render_sea(
     far = np.linalg.norm(where - eye, axis=1)[:, None]
     color = _water(where, values, ray, far, ripples, eye[2], 4.0 * float(np.std(fields[..., 2])))
     body = own[:, 0] >= 0.0
-    color[body] = _painted(own[body], values[body, :3], ray[body])
+    color[body] = _shade(own[body], values[body, :3], ray[body])
     image = _sky(rays.reshape(-1, 3)).reshape(rays.shape)
     image[hit] = _HORIZON + (color - _HORIZON) * np.exp(-far / _HAZE)
     fine = (1.0 - np.exp(-1.25 * image)).reshape(pixels_high, 2, width, 2, 3).mean((1, 3))
@@ -76,7 +76,7 @@ def _fan(fields: np.ndarray, size: float, eye: np.ndarray) -> tuple[np.ndarray, 
     distance = np.geomspace(_NEAR * eye[2], _FAR, _ROWS)[:, None]
     angle = np.linspace(-_HALF_ANGLE, _HALF_ANGLE, _COLUMNS)[None, :]
     rest = np.stack([distance * np.cos(angle), distance * np.sin(angle)], axis=-1).reshape(-1, 2) + eye[:2]
-    d = _sampled(fields, rest, size)
+    d = _sample(fields, rest, size)
     points = np.column_stack([rest + d[:, :2], d[:, 2]])
     i, j = np.divmod(np.arange((_ROWS - 1) * (_COLUMNS - 1)), _COLUMNS - 1)
     a = i * _COLUMNS + j
@@ -84,7 +84,7 @@ def _fan(fields: np.ndarray, size: float, eye: np.ndarray) -> tuple[np.ndarray, 
     return points, d[:, 3:], np.concatenate(halves)
 
 
-def _sampled(fields: np.ndarray, at: np.ndarray, size: float) -> np.ndarray:
+def _sample(fields: np.ndarray, at: np.ndarray, size: float) -> np.ndarray:
     """Fields of a tile at points (k, 2) [m]."""
     places = (at * len(fields) / size).T
     layers = range(fields.shape[-1])
@@ -122,7 +122,7 @@ def _water(where, values, ray, far, ripples, eye_height: float, significant: flo
     n[:, :2] /= 1.0 + far / 900.0  # waves below a pixel are seen on average
     slopes = np.zeros((len(n), 2))
     if ripples is not None:
-        fine = _sampled(np.asarray(ripples[1], float), where[:, :2], ripples[0])
+        fine = _sample(np.asarray(ripples[1], float), where[:, :2], ripples[0])
         slopes = fine[:, :2] / fine[:, 2:] * np.exp(-((far / (_RIPPLES * eye_height)) ** 2))
         n[:, :2] += n[:, 2:] * slopes
     n /= np.linalg.norm(n, axis=1, keepdims=True)
@@ -138,7 +138,7 @@ def _water(where, values, ray, far, ripples, eye_height: float, significant: flo
     return color + broken * (_FOAM * lit - color)
 
 
-def _painted(color: np.ndarray, normals: np.ndarray, ray: np.ndarray) -> np.ndarray:
+def _shade(color: np.ndarray, normals: np.ndarray, ray: np.ndarray) -> np.ndarray:
     """Paint (k, 3) in the sun and under the sky (Lambert's law), seen from both sides."""
     n = normals * np.where((normals * ray).sum(1) > 0.0, -1.0, 1.0)[:, None]
     sky = 0.28 + 0.17 * n[:, 2:]

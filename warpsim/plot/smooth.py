@@ -10,7 +10,7 @@ import numpy as np
 from ..core.language import abs, array, dot, float32, int32, kernel, launch, length, max, min, tid, vec2, vec3, zeros
 
 
-def smoothed(light: np.ndarray, points: np.ndarray, normals: np.ndarray, half: int, slack: float) -> np.ndarray:
+def smooth_light(light: np.ndarray, points: np.ndarray, normals: np.ndarray, half: int, slack: float) -> np.ndarray:
     """Light (h, w, 2) averaged over windows of 2 half pixels a side, by points and normals (h, w, 3).
 
     Pixels with a normal of length 0 see nothing and take no part. slack: distance from the plane that does not count.

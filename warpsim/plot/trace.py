@@ -159,7 +159,7 @@ def see(
 
 
 @func
-def blocked(
+def is_blocked(
     mesh: uint64, tree: uint64, centers: array(dtype=vec3), radii: array(dtype=float32), start: vec3, ray: vec3,
     reach: float32,
 ) -> bool:  # fmt: skip
@@ -187,11 +187,11 @@ def gather_light(
     for k in range(samples):
         a, b = part(shift[0] + _STEPS[0] * float32(k)), part(shift[1] + _STEPS[1] * float32(k))
         d = around(n, sqrt(a), _TURN * b, sqrt(1.0 - a))
-        total += where(blocked(mesh, tree, centers, radii, p, d, reach), BOUNCED, 0.65 + 0.35 * dot(d, up))
+        total += where(is_blocked(mesh, tree, centers, radii, p, d, reach), BOUNCED, 0.65 + 0.35 * dot(d, up))
     sky[i] = total / float32(max(samples, 1))
     if dot(n, sun) > 0.0:
         ray = around(sun, disc * sqrt(shift[1]), _TURN * shift[0], 1.0)
-        share[i] = where(blocked(mesh, tree, centers, radii, p, ray, FAR), 0.0, 1.0)
+        share[i] = where(is_blocked(mesh, tree, centers, radii, p, ray, FAR), 0.0, 1.0)
 
 
 @func

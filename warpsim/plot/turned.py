@@ -5,7 +5,7 @@ import numpy as np
 from warpsim.plot.scene import Surface
 
 
-def turned(outline, axis: int = 1, color=(0.30, 0.33, 0.38), sides: int = 32) -> Surface:
+def revolve(outline, axis: int = 1, color=(0.30, 0.33, 0.38), sides: int = 32) -> Surface:
     """The surface that an outline sweeps around an axis (0, 1, 2 for x, y, z).
 
     outline: (n, 2), radius and height [m], from the top to the bottom; where it bends sharply, the surface has an edge.

@@ -16,10 +16,10 @@ EVERY = 5.0
 
 def progress(items: Sequence[T], unit: str = "frame") -> Iterator[T]:
     """The items in turn, while stderr tells how far a loop has come, counted in units."""
-    yield from tqdm(items, unit=unit) if sys.stderr.isatty() else _logged(items, unit)
+    yield from tqdm(items, unit=unit) if sys.stderr.isatty() else _log(items, unit)
 
 
-def _logged(items: Sequence[T], unit: str) -> Iterator[T]:
+def _log(items: Sequence[T], unit: str) -> Iterator[T]:
     begin = told = time.monotonic()
     for count, item in enumerate(items, 1):
         yield item

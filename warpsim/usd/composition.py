@@ -55,7 +55,7 @@ class _Composition:
 
     def _below(self, layer: Sdf.Layer, path: Sdf.Path) -> int:
         spec = layer.GetPrimAtPath(path)
-        total = sum(self.count(self._opened(layer, below), path) for below in layer.subLayerPaths)
+        total = sum(self.count(self._open(layer, below), path) for below in layer.subLayerPaths)
         if spec is None and path.pathElementCount > 1:  # an arc of a prim above brings it
             return total + self.count(layer, path.GetParentPath())
         return total if spec is None else total + self._of(layer, spec)
@@ -71,7 +71,7 @@ class _Composition:
 
     def _of_arc(self, layer: Sdf.Layer, arc: Any, spec: Sdf.PrimSpec) -> int:
         asset, path = ("", arc) if isinstance(arc, Sdf.Path) else (arc.assetPath, arc.primPath)
-        target = self._opened(layer, asset) if asset else layer
+        target = self._open(layer, asset) if asset else layer
         if target is not None and path.isEmpty:
             path = Sdf.Path.absoluteRootPath.AppendChild(target.defaultPrim) if target.defaultPrim else path
         if target is None or path.isEmpty:
@@ -82,7 +82,7 @@ class _Composition:
         self._instanced.add(key)
         return self.count(target, path)
 
-    def _opened(self, layer: Sdf.Layer, asset: str) -> Sdf.Layer | None:
+    def _open(self, layer: Sdf.Layer, asset: str) -> Sdf.Layer | None:
         """The layer that an asset path of another one leads to, None where it leads nowhere."""
         place = Sdf.ComputeAssetPathRelativeToLayer(layer, asset)
         outer = Ar.SplitPackageRelativePathOuter(place)[0]

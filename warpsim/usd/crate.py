@@ -41,7 +41,7 @@ def tokens(data: mmap) -> bytes | None:
     try:
         crate = _Crate(np.frombuffer(data, np.uint8), "", 0)
         at = crate.sections["TOKENS"][0]
-        return unpacked(crate.bytes(at + 24, crate.number(at + 16, 8)), crate.number(at + 8, 8))
+        return decompress(crate.bytes(at + 24, crate.number(at + 16, 8)), crate.number(at + 8, 8))
     except (struct.error, KeyError, IndexError, ValueError, OverflowError):
         return None
 
@@ -120,7 +120,7 @@ class _Crate:
         count, names = self.number(at, 8), self.number(at + 8, 8)
         at += 16 + names
         packed = self.bytes(at + 8, self.number(at, 8))
-        return np.frombuffer(unpacked(packed, 8 * count), "<u8")
+        return np.frombuffer(decompress(packed, 8 * count), "<u8")
 
     def _samples(self, at: int) -> np.ndarray:
         """The values of an attribute at its times. Two jumps lead to them."""
@@ -147,7 +147,7 @@ class _Crate:
                 raise ValueError(f"an array of {longest} elements in {len(self.data)} bytes")
 
 
-def unpacked(data: bytes, size: int) -> bytes:
+def decompress(data: bytes, size: int) -> bytes:
     """Blocks of LZ4, one after the other, that give `size` bytes."""
     out, at = bytearray(), 1
     if data[0] == 0:

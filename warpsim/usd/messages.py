@@ -19,11 +19,11 @@ def send(stream: BinaryIO, message: Any) -> None:
     """Write dicts, lists, texts, numbers and arrays (float32, float64, int32, int64)."""
     arrays: list[np.ndarray] = []
 
-    def described(array: np.ndarray) -> dict[str, Any]:
+    def describe(array: np.ndarray) -> dict[str, Any]:
         arrays.append(np.ascontiguousarray(array, array.dtype.newbyteorder("<")))
         return {_ARRAY: arrays[-1].dtype.str, "shape": array.shape}
 
-    text = json.dumps(message, default=described).encode("ascii")
+    text = json.dumps(message, default=describe).encode("ascii")
     stream.write(len(text).to_bytes(_SIZE, "little") + text)
     for array in arrays:
         stream.write(array.reshape(-1).view(np.uint8).data)

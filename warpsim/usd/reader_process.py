@@ -51,7 +51,7 @@ class Session:
     def scene(self) -> Any:
         """What a viewer must know before the first frame."""
         self._scene = Scene(open_stage(self.name, self.max_bytes), self.name)
-        return self._scene.described()
+        return self._scene.describe()
 
     def moment(self, body: int, frame: int) -> Any:
         """Arrays of a body in a frame."""
@@ -151,7 +151,7 @@ def serve_forks(fd: int) -> None:
         message, files, _, _ = socket.recv_fds(control, _WORD, 1)
         if not message:
             return
-        failed.update(_failed())
+        failed.update(_failures())
         answer = _fork(control, files[0]) if files else _end(int.from_bytes(message, "little"), failed)
         control.sendall(answer.to_bytes(_WORD, "little", signed=True))
 
@@ -178,7 +178,7 @@ def _end(pid: int, failed: dict[int, int]) -> int:
         return 0
 
 
-def _failed() -> dict[int, int]:
+def _failures() -> dict[int, int]:
     """Collect processes that have ended, and give the statuses of those that failed."""
     statuses = {}
     with suppress(ChildProcessError):

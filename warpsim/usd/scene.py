@@ -50,12 +50,12 @@ class Scene:
         if self.up not in ("Y", "Z"):
             raise UsdError(f"{name!r}: upAxis is {self.up!r}, expected 'Y' or 'Z'")
         self._unit = unit_of(stage, repr(name))
-        self._bodies = [body for prim in self._drawn() for body in self._bodies_of(prim)]
+        self._bodies = [body for prim in self._visible_prims() for body in self._bodies_of(prim)]
         if not self._bodies:
             raise UsdError(f"{name!r}: found nothing to draw, expected meshes, points, instances or simple solids")
         self._codes = self._time_codes()
 
-    def described(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Any]:
         """All that is known before the first frame."""
         bodies = [
             {"name": b.name, "kind": b.kind, "moving": b.moving, "triangles": b.triangles, "shape": b.shape}
@@ -72,7 +72,7 @@ class Scene:
 
     # ----- finding --------------------------------------------------------------------------
 
-    def _drawn(self) -> Iterator[Usd.Prim]:
+    def _visible_prims(self) -> Iterator[Usd.Prim]:
         """Prims with a shape that are visible, but for prototypes of point instancers, which are drawn elsewhere."""
         prims = iter(self._stage.Traverse())
         for prim in prims_of(prims, repr(self._name)):
@@ -88,13 +88,13 @@ class Scene:
         if prim.IsA(UsdGeom.Points):
             return [_Body(path, "points", prim, _varies(prim))]
         if prim.IsA(UsdGeom.PointInstancer):
-            return self._instanced(prim, path)
+            return self._instancer_bodies(prim, path)
         if prim.GetTypeName() in SOLIDS:
             shape, triangles = solid(prim)
             return [_Body(path, "mesh", prim, _varies(prim), triangles, finite(shape, path))]
         return []
 
-    def _instanced(self, prim: Usd.Prim, path: str) -> list[_Body]:
+    def _instancer_bodies(self, prim: Usd.Prim, path: str) -> list[_Body]:
         """One body for each mesh or solid of each prototype."""
         bodies = []
         for number, target in enumerate(UsdGeom.PointInstancer(prim).GetPrototypesRel().GetTargets()):
@@ -108,7 +108,7 @@ class Scene:
                 else:
                     continue
                 with np.errstate(all="ignore"):
-                    placed = (_moved(shape, _within(part, root, path)) * self._unit).astype(np.float32)
+                    placed = (_transform(shape, _within(part, root, path)) * self._unit).astype(np.float32)
                 name = f"{path}/{part.GetName()}"
                 bodies.append(_Body(name, "instances", prim, True, triangles, _near(placed, name), number, part))
         return bodies
@@ -136,11 +136,11 @@ class Scene:
         last = -1 if body.triangles is None else int(body.triangles.max(initial=-1))
         if last >= len(shape):
             raise UsdError(f"{body.name}: a frame has {len(shape)} points, but its faces name point {last}")
-        return {"points": self._placed(shape, body.prim, code), "color": _color(body.prim, code, len(shape))}
+        return {"points": self._place(shape, body.prim, code), "color": _color(body.prim, code, len(shape))}
 
     def _balls(self, body: _Body, code: float) -> dict[str, Any]:
         points = UsdGeom.Points(body.prim)
-        places = self._placed(_points(points, code, body.name), body.prim, code)
+        places = self._place(_points(points, code, body.name), body.prim, code)
         widths = numbers(points.GetWidthsAttr(), code, np.float32, body.name)
         if len(widths) not in (1, len(places)):
             widths = np.full(1, 0.01 / self._unit, np.float32)
@@ -168,13 +168,13 @@ class Scene:
         color = _color(body.prim, code, count, _color(body.part, code, 1))
         chosen = kinds == body.number
         return {
-            "points": self._placed(places, body.prim, code)[chosen], "turns": turns[chosen], "sizes": sizes[chosen],
+            "points": self._place(places, body.prim, code)[chosen], "turns": turns[chosen], "sizes": sizes[chosen],
             "color": color[chosen] if color.ndim == 2 else color,
         }  # fmt: skip
 
-    def _placed(self, points: np.ndarray, prim: Usd.Prim, code: float) -> np.ndarray:
+    def _place(self, points: np.ndarray, prim: Usd.Prim, code: float) -> np.ndarray:
         """Points of a prim in metres of the world."""
-        return (_moved(points, _matrix(prim, code)) * self._unit).astype(np.float32)
+        return (_transform(points, _matrix(prim, code)) * self._unit).astype(np.float32)
 
 
 _READERS = {"mesh": Scene._mesh, "points": Scene._balls, "instances": Scene._copies}
@@ -231,7 +231,7 @@ def _within(part: Usd.Prim, root: Usd.Prim, what: str) -> np.ndarray:
         raise UsdError(f"{what}: the transform of a prototype has no inverse; check its scale") from None
 
 
-def _moved(points: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+def _transform(points: np.ndarray, matrix: np.ndarray) -> np.ndarray:
     if np.array_equal(matrix, np.eye(4)):
         return points
     return points @ matrix[:3, :3] + matrix[3, :3]

@@ -25,7 +25,7 @@ def solid(prim: Usd.Prim) -> tuple[np.ndarray, np.ndarray]:
     if kind == "Plane":
         points, triangles = _plane(float(schema.GetWidthAttr().Get(early)), float(schema.GetLengthAttr().Get(early)))
     else:
-        points, triangles = _turned(*_profile(kind, schema, early))
+        points, triangles = _revolve(*_profile(kind, schema, early))
     placed = np.empty_like(points)
     placed[:, _AXES[axis]] = points
     return placed, triangles
@@ -45,7 +45,7 @@ def _profile(kind: str, schema: Any, early: Usd.TimeCode) -> tuple[np.ndarray, n
     return r * np.cos(arc), r * np.sin(arc) + np.where(arc < 0.0, -h, h)
 
 
-def _turned(distance: np.ndarray, height: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _revolve(distance: np.ndarray, height: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """An outline turned around z: rings of points, and two triangles between each four neighbours."""
     angle = np.linspace(0.0, 2.0 * np.pi, _AROUND, endpoint=False)
     rings = np.stack([

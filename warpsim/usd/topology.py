@@ -23,7 +23,7 @@ def triangulate(points: np.ndarray, counts: np.ndarray, indices: np.ndarray) -> 
     for k in np.unique(counts[concave]):
         faces = concave[counts[concave] == k]
         corners = indices[first[faces][:, None] + np.arange(k)]
-        local = cut_ears(_flattened(points[corners], normal[faces]))
+        local = cut_ears(_project(points[corners], normal[faces]))
         seats = (first - 2 * np.arange(len(counts)))[faces][:, None] + np.arange(k - 2)
         triangles[seats] = corners[np.arange(len(faces))[:, None, None], local]
     return triangles
@@ -56,7 +56,7 @@ def _concave(points, counts, indices, normal) -> np.ndarray:
     return np.flatnonzero(np.add.reduceat(back, np.cumsum(counts) - counts, dtype=np.int64))
 
 
-def _flattened(corners: np.ndarray, normal: np.ndarray) -> np.ndarray:
+def _project(corners: np.ndarray, normal: np.ndarray) -> np.ndarray:
     """Faces (m, k, 3) along the axis nearest to their normals, counter-clockwise (m, k, 2)."""
     rows = np.arange(len(normal))
     axis = np.abs(normal).argmax(axis=1)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..arguments import checked
 from ..usd.reader import MAX_BYTES, MAX_SECONDS, Reader
-from .page import embedded, framed
+from .page import embed, inline_frame
 
 _LOOKS = 24  # frames that tell how far a scene reaches
 _LOOKED_AT = 4_000_000  # points of a body that are looked at for that, in three frames at least
@@ -130,4 +130,4 @@ class Animation:
 
     def _repr_html_(self) -> str:
         """The animation as a notebook shows it: the page of the viewer."""
-        return framed(embedded(self))
+        return inline_frame(embed(self))

@@ -93,13 +93,13 @@ def _thing(body: Body, moment: Moment) -> Thing:
             f"{body.name} has {count} copies of {len(body.triangles)} triangles, films have room for {_TRIANGLES} in "
             "all\nhelp: watch them by `warpsim view`"
         )
-    placed = moment.points[:, None] + _turned(moment.sizes[:, None] * body.shape, moment.turns)
+    placed = moment.points[:, None] + _rotate(moment.sizes[:, None] * body.shape, moment.turns)
     shift = len(body.shape) * np.arange(count)[:, None, None]
     triangles = (body.triangles + shift).reshape(-1, 3)
     return Surface(placed.reshape(-1, 3), triangles, np.repeat(color, len(body.shape), axis=0))
 
 
-def _turned(vectors: np.ndarray, turns: np.ndarray) -> np.ndarray:
+def _rotate(vectors: np.ndarray, turns: np.ndarray) -> np.ndarray:
     """Vectors (n, k, 3) turned by quaternions (n, 4): v + 2 w (u x v) + 2 u x (u x v)."""
     axis, w = turns[:, None, :3], turns[:, None, 3:]
     once = np.cross(axis, vectors)

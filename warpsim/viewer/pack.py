@@ -28,12 +28,12 @@ def header_of(animation: Animation, every: int, play: bool) -> dict[str, Any]:
     return {
         "up": animation.up, "fps": animation.fps, "every": every, "frames": len(range(0, len(animation), every)),
         "low": low.tolist(), "high": high.tolist(), "play": play, "ground": bool(animation.grounds()),
-        "bodies": [_described(animation, body) for body in animation.bodies],
+        "bodies": [_describe(animation, body) for body in animation.bodies],
         "still": text_of(frame_bytes(animation, [b for b in animation.bodies if not b.moving], 0)),
     }  # fmt: skip
 
 
-def _described(animation: Animation, body: Body) -> dict[str, Any]:
+def _describe(animation: Animation, body: Body) -> dict[str, Any]:
     first = animation.moment(body, 0)
     colored = animation.colored(body)
     return {
@@ -63,22 +63,22 @@ def _parts(body: Body, moment: Moment, box: tuple[np.ndarray, float], colored: b
     count, (low, extent) = len(moment.points), box
     yield np.array([count], "<u4").tobytes()
     yield np.array([*low, extent], "<f4").tobytes()
-    yield _padded(np.clip(np.rint((moment.points - low) * (_STEPS / extent)), 0, _STEPS).astype("<u2"))
+    yield _pad(np.clip(np.rint((moment.points - low) * (_STEPS / extent)), 0, _STEPS).astype("<u2"))
     if colored:
-        yield _padded(np.rint(np.broadcast_to(moment.color, (count, 3)) * 255.0).astype("u1"))
+        yield _pad(np.rint(np.broadcast_to(moment.color, (count, 3)) * 255.0).astype("u1"))
     if body.kind == "points":
         yield np.ascontiguousarray(moment.radii, "<f4").tobytes()
     if body.kind == "instances":
-        yield _padded(np.rint(np.clip(moment.turns, -1.0, 1.0) * 32767.0).astype("<i2"))
+        yield _pad(np.rint(np.clip(moment.turns, -1.0, 1.0) * 32767.0).astype("<i2"))
         yield np.ascontiguousarray(moment.sizes, "<f4").tobytes()
 
 
-def _padded(values: np.ndarray) -> bytes:
+def _pad(values: np.ndarray) -> bytes:
     data = values.tobytes()
     return data + bytes(-len(data) % 4)
 
 
-def compressed(frames: Iterable[bytes]) -> tuple[bytes, Sequence[int]]:
+def compress(frames: Iterable[bytes]) -> tuple[bytes, Sequence[int]]:
     """Frames as one compressed stream, and the size of each.
 
     A frame stands as the difference of its 16-bit words to those of the frame before, where that is as long; low bytes

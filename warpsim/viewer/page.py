@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..arguments import checked
 from ..atomic_file import AtomicFile
 from ..errors import WarpsimError
-from .pack import box_of, compressed, frame_bytes, header_of, text_of
+from .pack import box_of, compress, frame_bytes, header_of, text_of
 
 if TYPE_CHECKING:
     from .animation import Animation
@@ -37,7 +37,7 @@ def write_page(
         raise ViewError(f"{target.name!r} has the extension {target.suffix!r}\nexpected: .html")
     if not target.parent.is_dir():
         raise FileNotFoundError(f"folder {str(target.parent)!r} does not exist; make it first")
-    text = embedded(animation, every=every, play=play)
+    text = embed(animation, every=every, play=play)
     if len(text) > max_bytes:
         raise ViewError(
             f"the page would take {len(text) / 2**20:.0f} MiB, the limit is {max_bytes / 2**20:.0f} MiB\n"
@@ -49,18 +49,18 @@ def write_page(
     return target
 
 
-def embedded(animation: Animation, *, every: int = 1, play: bool = True) -> str:
+def embed(animation: Animation, *, every: int = 1, play: bool = True) -> str:
     """The text of a page that holds all frames."""
     if every < 1:
         raise ViewError(f"every is {every}\nexpected: 1 or more")
     moving = [body for body in animation.bodies if body.moving]
     chosen = range(0, len(animation), every)
     boxes = {body.name: box_of(*animation.box(body, chosen)) for body in moving}
-    data, sizes = compressed(frame_bytes(animation, moving, k, boxes) for k in chosen)
+    data, sizes = compress(frame_bytes(animation, moving, k, boxes) for k in chosen)
     return page_text(animation, {**header_of(animation, every, play), "sizes": sizes}, text_of(data))
 
 
-def framed(text: str, height: int = 480) -> str:
+def inline_frame(text: str, height: int = 480) -> str:
     """A page inside another one, such as a notebook."""
     return f'<iframe srcdoc="{html.escape(text)}" style="width: 100%; height: {height}px; border: 0"></iframe>'
 

@@ -41,7 +41,7 @@ _NO_NUMBERS = ("text", "path")
 
 
 @func
-def counted(starts: Array[int32, 1], index: Int) -> int32:
+def from_front(starts: Array[int32, 1], index: Int) -> int32:
     """An index from the front; negative ones count from the end."""
     at = int32(index)
     return where(at < 0, at + starts[starts.shape[0] - 1], at)
@@ -67,7 +67,7 @@ class FabricArray(InPieces, TypedMemory):
     starts: int32, where each piece begins, and at the end the number of all elements. pieces: structs that hold them.
     """
 
-    located = (counted, piece_at)
+    located = (from_front, piece_at)
     starts: array
     ndim, is_contiguous, _held = 1, False, None
 

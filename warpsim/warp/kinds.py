@@ -76,12 +76,12 @@ def type_ctype(dtype: Any) -> Any:
 def _of_value(asked: Callable[[Any], bool]) -> Callable[[Any], bool]:
     """The question about types, asked of the type of a value."""
 
-    def answered(x: Any) -> bool:
+    def answer(x: Any) -> bool:
         return asked(type(x))
 
-    answered.__name__ = answered.__qualname__ = asked.__name__.removeprefix("type_")
-    answered.__doc__ = (asked.__doc__ or "").replace("a type is", "a value is")
-    return answered
+    answer.__name__ = answer.__qualname__ = asked.__name__.removeprefix("type_")
+    answer.__doc__ = (asked.__doc__ or "").replace("a type is", "a value is")
+    return answer
 
 
 is_vector, is_matrix, is_quaternion = map(_of_value, (type_is_vector, type_is_matrix, type_is_quaternion))

@@ -21,7 +21,7 @@ from ..plot.scene import Balls, Surface, Thing
 from ..plot.shade import encode
 from ..plot.shapes import box, tube
 from ..plot.trace import Scene, first_hits
-from ..plot.turned import arrow_outline, capsule_outline, cone_outline, cylinder_outline, turned
+from ..plot.turned import arrow_outline, capsule_outline, cone_outline, cylinder_outline, revolve
 
 _ORIGIN, _UPRIGHT, _WHOLE = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0), (1.0, 1.0, 1.0)
 _COLOR = (0.55, 0.60, 0.68)
@@ -194,7 +194,7 @@ class OpenGLRenderer:
         is_template: bool = False, up_axis: int = 1, color: Any = None, visible: bool = True,
     ) -> int:  # fmt: skip
         """Draw a capsule along an axis (0, 1, 2); `half_height` without its ends."""
-        thing = turned(capsule_outline(radius, half_height), up_axis, _color(color))
+        thing = revolve(capsule_outline(radius, half_height), up_axis, _color(color))
         return self._add(name, thing, pos, rot, parent_body, is_template, visible)
 
     def render_cylinder(
@@ -202,7 +202,7 @@ class OpenGLRenderer:
         is_template: bool = False, up_axis: int = 1, color: Any = None, visible: bool = True,
     ) -> int:  # fmt: skip
         """Draw a cylinder, as `render_capsule`."""
-        thing = turned(cylinder_outline(radius, half_height), up_axis, _color(color))
+        thing = revolve(cylinder_outline(radius, half_height), up_axis, _color(color))
         return self._add(name, thing, pos, rot, parent_body, is_template, visible)
 
     def render_cone(
@@ -210,7 +210,7 @@ class OpenGLRenderer:
         is_template: bool = False, up_axis: int = 1, color: Any = None, visible: bool = True,
     ) -> int:  # fmt: skip
         """Draw a cone with its tip up, as `render_capsule`."""
-        thing = turned(cone_outline(radius, half_height), up_axis, _color(color))
+        thing = revolve(cone_outline(radius, half_height), up_axis, _color(color))
         return self._add(name, thing, pos, rot, parent_body, is_template, visible)
 
     def render_arrow(
@@ -221,7 +221,7 @@ class OpenGLRenderer:
         """Draw an arrow: a shaft from the origin along its axis, and a cone on it."""
         tip = base_height / 2.0 if cap_height is None else cap_height
         outline = arrow_outline(base_radius, base_height, cap_radius or 1.5 * base_radius, tip)
-        thing = turned(outline, up_axis, _color(color))
+        thing = revolve(outline, up_axis, _color(color))
         return self._add(name, thing, pos, rot, parent_body, is_template, visible)
 
     # ----- arrays ---------------------------------------------------------------------------------
@@ -256,7 +256,7 @@ class OpenGLRenderer:
     ) -> int:
         """Draw lines between pairs of vertices (n, 3). indices: two per line."""
         ends = _numbers(vertices, 3, "vertices")[_host(indices).reshape(-1, 2).astype(np.int64)]
-        return self._add(name, _joined([tube(line, radius, _color(color)) for line in ends]), _ORIGIN, _UPRIGHT, None,
+        return self._add(name, _join([tube(line, radius, _color(color)) for line in ends]), _ORIGIN, _UPRIGHT, None,
                          False, visible)  # fmt: skip
 
     def render_line_strip(
@@ -308,7 +308,7 @@ class OpenGLRenderer:
         shape = (self.screen_height, self.screen_width, 3 if mode == "rgb" else 1)
         if not isinstance(target_image, array) or target_image.dtype is not dtype or target_image.shape != shape:
             raise ArgumentTypeError(
-                f"target_image is {_described(target_image)}\nexpected: an array of {type_name(dtype)}, shape {shape}"
+                f"target_image is {_describe(target_image)}\nexpected: an array of {type_name(dtype)}, shape {shape}"
             )
         image = self._picture() if mode == "rgb" else self._depth()
         target_image.assign(np.round(255.0 * image).astype(np.uint8) if dtype is uint8 else image.astype(np.float32))
@@ -316,7 +316,7 @@ class OpenGLRenderer:
 
     def _picture(self) -> np.ndarray:
         """What the camera sees, as sRGB (h, w, 3) in [0, 1]."""
-        things = [self._placed(instance) for instance in self._instances.values() if instance.visible]
+        things = [self._place(instance) for instance in self._instances.values() if instance.visible]
         if not things and self._ground is None:
             return np.broadcast_to(encode(BACKDROP), (self.screen_height, self.screen_width, 3))
         center, radius = _ball_around(things)
@@ -326,9 +326,9 @@ class OpenGLRenderer:
 
     def _depth(self) -> np.ndarray:
         """How far things are along the view (h, w, 1)."""
-        things = [self._placed(instance) for instance in self._instances.values() if instance.visible]
+        things = [self._place(instance) for instance in self._instances.values() if instance.visible]
         center, radius = _ball_around(things)
-        surfaces, balls = _sorted([thing.scaled(center, radius) for thing in things])
+        surfaces, balls = _merge([thing.scaled(center, radius) for thing in things])
         camera = self._camera(1, center, radius)
         scene = Scene(surfaces.points, surfaces.triangles, balls.centers, balls.radii)
         distance = radius * first_hits(scene, camera.eye, camera.rays().reshape(-1, 3)).distance
@@ -345,19 +345,19 @@ class OpenGLRenderer:
         scale = 0.5 * height / np.tan(0.5 * np.radians(self.camera_fov))
         return Camera((eye - center) / radius, axes, float(scale), (0.5 * width, 0.5 * height), (width, height))
 
-    def _placed(self, instance: Instance) -> Thing:
+    def _place(self, instance: Instance) -> Thing:
         """An instance in the coordinates of the camera."""
         body = None if instance.body is None else self._moved.get(instance.body)
 
-        def moved(points: np.ndarray) -> np.ndarray:
+        def move(points: np.ndarray) -> np.ndarray:
             there = _turn(points * instance.scale, instance.rot) + instance.pos
             there = there if body is None else _turn(there, body[3:]) + body[:3]
             return np.roll(self.scaling * there, 1 - "XYZ".index(self.up_axis), axis=1)
 
         thing = instance.thing
         if isinstance(thing, Surface):
-            return Surface(moved(thing.points), thing.triangles, thing.color)
-        return Balls(moved(thing.centers), self.scaling * float(instance.scale.max()) * thing.radii, thing.color)
+            return Surface(move(thing.points), thing.triangles, thing.color)
+        return Balls(move(thing.centers), self.scaling * float(instance.scale.max()) * thing.radii, thing.color)
 
 
 def _ball_around(things: Sequence[Thing]) -> tuple[np.ndarray, float]:
@@ -369,17 +369,17 @@ def _ball_around(things: Sequence[Thing]) -> tuple[np.ndarray, float]:
     return center, max(float(np.linalg.norm(points - center, axis=1).max()), 1e-6)
 
 
-def _sorted(things: Sequence[Thing]) -> tuple[Surface, Balls]:
+def _merge(things: Sequence[Thing]) -> tuple[Surface, Balls]:
     """All surfaces as one, and all balls; a point without triangles where there is no surface."""
     balls = [thing for thing in things if isinstance(thing, Balls)]
     none = Surface(np.zeros((1, 3)), np.zeros((0, 3), np.int64))
-    return _joined([none, *(thing for thing in things if isinstance(thing, Surface))]), Balls(
+    return _join([none, *(thing for thing in things if isinstance(thing, Surface))]), Balls(
         np.concatenate([np.zeros((0, 3)), *(b.centers for b in balls)]),
         np.concatenate([np.zeros(0), *(b.radii for b in balls)]),
     )
 
 
-def _joined(surfaces: Sequence[Surface]) -> Surface:
+def _join(surfaces: Sequence[Surface]) -> Surface:
     """Several surfaces as one."""
     first = np.cumsum([0] + [len(surface.points) for surface in surfaces])
     return Surface(
@@ -416,6 +416,6 @@ def _color(color: Any) -> Any:
     return rows[0] if len(rows) == 1 else rows
 
 
-def _described(value: Any) -> str:
+def _describe(value: Any) -> str:
     """What an argument is instead of an array for pixels."""
     return f"of {type_name(value.dtype)}, shape {value.shape}" if isinstance(value, array) else type(value).__name__

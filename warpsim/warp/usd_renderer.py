@@ -98,7 +98,7 @@ class UsdRenderer:
         """Draw a shape that was drawn with `is_template=True`, whose path `shape` is, once more."""
         prim = UsdGeom.Xform.Define(self.stage, self._path(name, body))
         prim.GetPrim().GetReferences().SetReferences([Sdf.Reference(primPath=shape)])
-        return self._placed(prim, pos, rot, scale, visible)
+        return self._show(prim, pos, rot, scale, visible)
 
     # ----- shapes -----------------------------------------------------------------------------
 
@@ -109,7 +109,7 @@ class UsdRenderer:
         """Draw a ball."""
         prim = UsdGeom.Sphere.Define(self.stage, self._path(name, parent_body, is_template))
         prim.CreateRadiusAttr().Set(radius * self.scaling, self.moment)
-        return self._colored(prim, pos, rot, color, visible)
+        return self._paint(prim, pos, rot, color, visible)
 
     def render_box(
         self, name: str, pos: Any, rot: Any, extents: Any, parent_body: str | None = None, is_template: bool = False,
@@ -117,7 +117,7 @@ class UsdRenderer:
     ) -> str:  # fmt: skip
         """Draw a box. extents: half its lengths along x, y and z."""
         prim = UsdGeom.Cube.Define(self.stage, self._path(name, parent_body, is_template))  # of side 2
-        return self._colored(prim, pos, rot, color, visible, _numbers(extents, 3, "extents")[0] * self.scaling)
+        return self._paint(prim, pos, rot, color, visible, _numbers(extents, 3, "extents")[0] * self.scaling)
 
     def render_capsule(
         self, name: str, pos: Any, rot: Any, radius: float, half_height: float, parent_body: str | None = None,
@@ -151,7 +151,7 @@ class UsdRenderer:
         prim.CreateAxisAttr().Set(_AXES[axis])
         prim.CreateRadiusAttr().Set(radius * self.scaling, self.moment)
         prim.CreateHeightAttr().Set(2.0 * half_height * self.scaling, self.moment)
-        return self._colored(prim, pos, rot, color, visible)
+        return self._paint(prim, pos, rot, color, visible)
 
     def render_arrow(
         self, name: str, pos: Any, rot: Any, base_radius: float, base_height: float, cap_radius: float | None = None,
@@ -169,8 +169,8 @@ class UsdRenderer:
             prim.CreateAxisAttr().Set(_AXES[up_axis])
             prim.CreateRadiusAttr().Set(radius * self.scaling, self.moment)
             prim.CreateHeightAttr().Set(height * self.scaling, self.moment)
-            self._colored(prim, middle * np.eye(3)[up_axis], _IDENTITY, color, True)
-        return self._placed(whole, pos, rot, (1.0, 1.0, 1.0), visible)
+            self._paint(prim, middle * np.eye(3)[up_axis], _IDENTITY, color, True)
+        return self._show(whole, pos, rot, (1.0, 1.0, 1.0), visible)
 
     def render_plane(
         self, name: str, pos: Any, rot: Any, width: float, length: float, color: Any = (1.0, 1.0, 1.0),
@@ -213,7 +213,7 @@ class UsdRenderer:
             prim.CreateFaceVertexCountsAttr().Set(Vt.IntArray.FromNumpy(np.full(faces.size // 3, 3, np.int32)), moment)
             prim.CreateSubdivisionSchemeAttr().Set(UsdGeom.Tokens.none)
         self._points(prim, points)
-        return self._colored(prim, pos, rot, colors, visible, scale)
+        return self._paint(prim, pos, rot, colors, visible, scale)
 
     def render_points(
         self, name: str, points: Any, radius: Any, colors: Any = None, as_spheres: bool = True, visible: bool = True
@@ -224,7 +224,7 @@ class UsdRenderer:
         radii = np.broadcast_to(_host(radius).astype(np.float32).ravel(), (count,))
         widths = Vt.FloatArray.FromNumpy(np.ascontiguousarray(2.0 * self.scaling * radii, np.float32))
         prim.CreateWidthsAttr().Set(widths, self.moment)
-        return self._colored(prim, (0.0, 0.0, 0.0), _IDENTITY, colors, visible)
+        return self._paint(prim, (0.0, 0.0, 0.0), _IDENTITY, colors, visible)
 
     def render_line_list(
         self, name: str, vertices: Any, indices: Any, color: Any = None, radius: float = 0.01, visible: bool = True
@@ -244,7 +244,7 @@ class UsdRenderer:
         """Draw what another USD file holds."""
         prim = UsdGeom.Xform.Define(self.stage, self._path(name))
         prim.GetPrim().GetReferences().SetReferences([Sdf.Reference(os.fspath(path))])
-        return self._placed(prim, pos, rot, scale, True)
+        return self._show(prim, pos, rot, scale, True)
 
     def _curves(
         self, name: str, points: np.ndarray, counts: np.ndarray, color: Any, radius: float, visible: bool
@@ -255,7 +255,7 @@ class UsdRenderer:
         prim.CreateCurveVertexCountsAttr().Set(Vt.IntArray.FromNumpy(counts), self.moment)
         prim.CreateWidthsAttr().Set(Vt.FloatArray([2.0 * radius * self.scaling]), self.moment)
         prim.SetWidthsInterpolation(UsdGeom.Tokens.constant)
-        return self._colored(prim, (0.0, 0.0, 0.0), _IDENTITY, color, visible)
+        return self._paint(prim, (0.0, 0.0, 0.0), _IDENTITY, color, visible)
 
     # ----- what prims have in common ------------------------------------------------------------
 
@@ -272,7 +272,7 @@ class UsdRenderer:
             prim.CreateExtentAttr().Set(Vt.Vec3fArray.FromNumpy(np.stack([rows.min(0), rows.max(0)])), self.moment)
         return len(rows)
 
-    def _colored(
+    def _paint(
         self, prim: Any, pos: Any, rot: Any, color: Any, visible: bool, scale: Sequence[float] | Any = (1.0, 1.0, 1.0)
     ) -> str:
         if color is not None:
@@ -280,9 +280,9 @@ class UsdRenderer:
             prim.CreateDisplayColorAttr().Set(Vt.Vec3fArray.FromNumpy(rows), self.moment)
             if len(rows) > 1:
                 UsdGeom.PrimvarsAPI(prim).GetPrimvar("displayColor").SetInterpolation(UsdGeom.Tokens.vertex)
-        return self._placed(prim, pos, rot, scale, visible)
+        return self._show(prim, pos, rot, scale, visible)
 
-    def _placed(self, prim: Any, pos: Any, rot: Any, scale: Any, visible: bool) -> str:
+    def _show(self, prim: Any, pos: Any, rot: Any, scale: Any, visible: bool) -> str:
         self._place(prim, pos, rot, scale)
         if not visible or prim.GetVisibilityAttr().HasAuthoredValue():
             prim.CreateVisibilityAttr().Set(UsdGeom.Tokens.inherited if visible else UsdGeom.Tokens.invisible,
