@@ -134,7 +134,7 @@ class Found:
     ],
 )
 def test_info_says_which_driver_there_is(monkeypatch, found, text):
-    monkeypatch.setattr(cli.driver, "found", lambda: found)
+    monkeypatch.setattr(cli.driver, "find_driver", lambda: found)
     assert cli.cuda_driver() == text
 
 
