@@ -14,7 +14,7 @@ import warpsim as wp
 from warpsim.plot import Balls, Surface, box, box_edges
 from warpsim.render import Film, SimulationParser, add_film_options
 from warpsim.solvers import Fluid, ModelBuilder, SolverSPH
-from warpsim.solvers.scene.rotations import rotated
+from warpsim.solvers.scene.rotations import rotate
 from warpsim.solvers.sph.filling import add_fluid_box
 from warpsim.solvers.sph.surface import Surface as WaterSurface
 
@@ -41,9 +41,9 @@ class Block:
         """Velocity and spin after a time [s]."""
         self.velocity = self.velocity + dt * (force / self.mass - [0.0, GRAVITY, 0.0])
         back = self.rotation * [-1.0, -1.0, -1.0, 1.0]
-        local = self.inertia * rotated(back, self.spin[None])[0]
-        change = rotated(back, (torque - np.cross(self.spin, rotated(self.rotation, local[None])[0]))[None])[0]
-        self.spin = self.spin + dt * rotated(self.rotation, (change / self.inertia)[None])[0]
+        local = self.inertia * rotate(back, self.spin[None])[0]
+        change = rotate(back, (torque - np.cross(self.spin, rotate(self.rotation, local[None])[0]))[None])[0]
+        self.spin = self.spin + dt * rotate(self.rotation, (change / self.inertia)[None])[0]
 
     def move(self, dt):
         """Place and rotation after a time [s]."""
@@ -54,7 +54,7 @@ class Block:
 
     def surface(self):
         shape = box(-HALF, HALF, WOOD)
-        return Surface(rotated(self.rotation, shape.points) + self.position, shape.triangles, WOOD)
+        return Surface(rotate(self.rotation, shape.points) + self.position, shape.triangles, WOOD)
 
 
 def build(spacing, device):
@@ -103,7 +103,7 @@ def run(args):
             water = Balls(q, 0.5 * solver.spacing, BLUE)
             film.show_balls("water", water, v, drawn=lambda: Surface(*surface.extract(state), BLUE))
             film.show("block", block.surface())
-            up = rotated(block.rotation, np.array([[0.0, 1.0, 0.0]]))[0, 1]
+            up = rotate(block.rotation, np.array([[0.0, 1.0, 0.0]]))[0, 1]
             rows.append((t, block.position[1], math.degrees(math.acos(min(up, 1.0)))))
     under = block.mass / WATER.density
     expected = DEPTH + under / SIDE**2 + HALF[1] - under / (4.0 * HALF[0] * HALF[2])

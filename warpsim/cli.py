@@ -378,7 +378,7 @@ def run_validation(chosen: argparse.Namespace) -> int:
     """Run validation cases one by one, print their table, renew the report; 1 when a number is wrong."""
     validate = importlib.import_module("warpsim.solvers.validate")
     try:
-        cases = validate.chosen(chosen.names, chosen.all)
+        cases = validate.choose_cases(chosen.names, chosen.all)
     except validate.UnknownCaseError as error:
         raise UsageError(str(error)) from None
     root = gallery.checkout()

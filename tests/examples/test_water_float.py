@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from pxr import Usd, UsdGeom
 
-from warpsim.solvers.scene.rotations import rotated
+from warpsim.solvers.scene.rotations import rotate
 
 EXAMPLE = "water_float"
 
@@ -24,8 +24,8 @@ def test_a_block_without_forces_keeps_its_angular_momentum(example):
     block.spin = np.array([3.0, 5.0, -2.0])
 
     def momentum():
-        local = rotated(block.rotation * [-1.0, -1.0, -1.0, 1.0], block.spin[None])
-        return rotated(block.rotation, block.inertia * local)[0]
+        local = rotate(block.rotation * [-1.0, -1.0, -1.0, 1.0], block.spin[None])
+        return rotate(block.rotation, block.inertia * local)[0]
 
     start, lift = momentum(), np.array([0.0, block.mass * example.GRAVITY, 0.0])
     for _ in range(2000):

@@ -142,7 +142,7 @@ def test_kernels_for_gpus_are_refused():
     program = pick.program((F, F), pick.settings(), False)
     call = next(n for n in program.fn.body.nodes if getattr(n, "op", None) and n.op.name.startswith("warpsim_numba"))
     with pytest.raises(wp.errors.KernelTypeError, match="'picky' is machine code of the CPU"):
-        from_numba.emitted(Other(), call, [])
+        from_numba.emit_call(Other(), call, [])
 
 
 @wp.func

@@ -98,7 +98,7 @@ class Operator:
 
     # ----- derivatives on a tape --------------------------------------------------------------------
 
-    def recorded(self, call: Call, active: Active) -> tuple[Tape, list[Any], list[array]]:
+    def record(self, call: Call, active: Active) -> tuple[Tape, list[Any], list[array]]:
         """The call on a tape, with gradients for the active inputs: the tape, these, and the outputs."""
         s, inputs = self.signature, list(call.inputs)
         for k in active:
@@ -118,7 +118,7 @@ class Operator:
         return tape, inputs, outputs
 
     def jvp(self, call: Call, active: Active, t: Sequence[array]) -> list[array]:
-        tape, inputs, outputs = self.recorded(call, active)
+        tape, inputs, outputs = self.record(call, active)
         floats = [outputs[k] for k in self.signature.float_outputs]
         if not tape.records:
             return [zeros_like(a, requires_grad=False) for a in floats]
@@ -126,13 +126,13 @@ class Operator:
         return [tangents[a] if a in tangents else zeros_like(a, requires_grad=False) for a in floats]
 
     def vjp(self, call: Call, active: Active, w: Sequence[array]) -> list[array]:
-        tape, inputs, outputs = self.recorded(call, active)
+        tape, inputs, outputs = self.record(call, active)
         if tape.records:
             tape.backward(grads={outputs[k]: c for k, c in zip(self.signature.float_outputs, w, strict=True)})
         return [inputs[k].grad for k in active]
 
     def hvp(self, call: Call, active: Active, w: Sequence[array], u: Sequence[array]) -> list[array]:
-        tape, inputs, outputs = self.recorded(call, active)
+        tape, inputs, outputs = self.record(call, active)
         if not tape.records:
             return [zeros_like(inputs[k], requires_grad=False) for k in active]
         seeds = {outputs[k]: c for k, c in zip(self.signature.float_outputs, w, strict=True)}
@@ -225,7 +225,7 @@ class KernelOperator(Operator):
         params = [*(self.signature.inputs[k] for k in active), *self.signature.outputs]
         return frozenset(param.name for param in params if param.is_differentiable)
 
-    def saved(self, active: Active) -> frozenset[int]:
+    def saved_inputs(self, active: Active) -> frozenset[int]:
         """The inputs whose contents gradients of the active ones depend on; found once while nothing is changed."""
         self.look()
         if active not in self._saved:

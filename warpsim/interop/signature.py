@@ -112,7 +112,7 @@ class Signature:
     """
 
     def __init__(self, subject: Any, num_outputs: int = 1, in_out_argnames: Iterable[str] = ()):
-        self.owner, types = described(subject)
+        self.owner, types = describe(subject)
         self.params = [Parameter(name, t) for name, t in types.items()]
         self._known: dict[tuple[Shape, ...], tuple[Any, list[Shape]]] = {}
         for param in self.params:
@@ -203,7 +203,7 @@ class Signature:
         return extents
 
 
-def described(subject: Any) -> tuple[str, dict[str, Any]]:
+def describe(subject: Any) -> tuple[str, dict[str, Any]]:
     """What messages call a kernel or function, and its parameters' types by name."""
     if isinstance(subject, Kernel):
         return f"kernel {subject.key!r}", dict(subject.patterns)

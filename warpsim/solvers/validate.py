@@ -123,7 +123,7 @@ def all_cases() -> dict[str, Case]:
     return _registered
 
 
-def chosen(names: Sequence[str] = (), everything: bool = False) -> list[Case]:
+def choose_cases(names: Sequence[str] = (), everything: bool = False) -> list[Case]:
     """Cases by name or solver; without names the fast ones, or all.
 
     Raises `UnknownCaseError` for a name that stands for nothing.
@@ -170,7 +170,7 @@ def run_case(one: Case) -> Result:
 
 def run(names: Sequence[str] = (), everything: bool = False) -> list[Result]:
     """Run the chosen cases in order."""
-    return [run_case(one) for one in chosen(names, everything)]
+    return [run_case(one) for one in choose_cases(names, everything)]
 
 
 # ----- the report ---------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from warpsim.errors import ModelError, StateError
 from warpsim.solvers import Material, ModelBuilder, ShapeConfig, SolverDEM, validate
 from warpsim.solvers.dem.timestep import TimeStepError, TimeStepWarning
 
-FAST = [c.name for c in validate.chosen(["dem"]) if c.tier == validate.FAST]
+FAST = [c.name for c in validate.choose_cases(["dem"]) if c.tier == validate.FAST]
 
 
 @pytest.mark.parametrize("name", FAST)

@@ -14,7 +14,7 @@ from warpsim.solvers.ocean import JONSWAP, Foam, Ocean, ResolutionWarning, Sea, 
 SEA = {"wind_speed": 10.0, "fetch": 1e5}
 
 
-@pytest.mark.parametrize("name", [c.name for c in validate.chosen(["ocean"]) if c.tier == validate.FAST])
+@pytest.mark.parametrize("name", [c.name for c in validate.choose_cases(["ocean"]) if c.tier == validate.FAST])
 def test_fast_cases_pass(name):
     result = validate.run([name])[0]
     assert result.passed, "\n".join(str(m) for m in result.measurements if not m.passed)

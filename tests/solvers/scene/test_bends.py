@@ -35,7 +35,7 @@ def equilateral(n):
 def stiffness(points, faces, held=None):
     """Of slight deflections (n, n) [N/m] for a rigidity of 1 N m."""
     quads = cloth.hinges(faces)
-    shapes = cloth.unfolded(points, quads)
+    shapes = cloth.unfold(points, quads)
     weights, n = cloth.cotangent_weights(shapes), len(points)
     total = np.zeros((n, n))
     bent = bends.elements(quads, shapes, np.zeros(n, bool) if held is None else held)
@@ -126,7 +126,7 @@ def test_what_is_held_is_a_clamp():
 def test_every_edge_bends_in_one_triangle_of_two():
     points, faces = grid(6, 5, 1, 1)
     quads = cloth.hinges(faces)
-    bent = bends.elements(quads, cloth.unfolded(points, quads), np.zeros(len(points), bool))
+    bent = bends.elements(quads, cloth.unfold(points, quads), np.zeros(len(points), bool))
     assert sorted(bent.edges[bent.edges >= 0].tolist()) == list(range(len(quads)))
     assert len(bent.edges) == len(faces) // 2
     for indices, edges in zip(bent.indices, bent.edges, strict=True):
@@ -144,7 +144,7 @@ def test_hinges_by_themselves_twice_and_around_a_corner_bend():
     faces = np.array([(0, 2, 1), (0, 1, 3), (1, 2, 3), (0, 3, 2)])
     for quads, count in (([[0, 3, 1, 2]], 1), ([[0, 3, 1, 2]] * 2, 2), (cloth.hinges(faces), 6)):
         rows = np.asarray(quads)
-        bent = bends.elements(rows, cloth.unfolded(corners, rows), np.zeros(4, bool))
+        bent = bends.elements(rows, cloth.unfold(corners, rows), np.zeros(4, bool))
         assert len(bent.edges) == count
         assert sorted(bent.edges[bent.edges >= 0].tolist()) == list(range(len(rows)))
     assert len(bends.elements(np.zeros((0, 4), int), np.zeros((0, 5)), np.zeros(4, bool)).edges) == 0
@@ -154,7 +154,7 @@ def test_hinges_by_themselves_twice_and_around_a_corner_bend():
 def test_a_hinge_by_itself_has_its_rigidity_whatever_its_size(held):
     points = np.array([(0, 1.0, 0), (0.7, -0.4, 0), (0, 0, 0), (1.5, 0, 0)])
     quad = np.array([[0, 1, 2, 3]])
-    bent = bends.elements(quad, cloth.unfolded(points, quad), np.isin(np.arange(4), held))
+    bent = bends.elements(quad, cloth.unfold(points, quad), np.isin(np.arange(4), held))
     assert len(bent.indices) == 1
     assert bent.flexibility[0, np.argmax(bent.edges[0] == 0)] == 1.0
 
@@ -162,7 +162,7 @@ def test_a_hinge_by_itself_has_its_rigidity_whatever_its_size(held):
 def test_hinges_that_share_a_triangle_are_a_sheet():
     points, faces = grid(2, 1, 2, 1)
     quads = cloth.hinges(faces)
-    bent = bends.elements(quads, cloth.unfolded(points, quads), np.zeros(6, bool))
+    bent = bends.elements(quads, cloth.unfold(points, quads), np.zeros(6, bool))
     assert len(quads) == 3 and not (bent.flexibility[:, :3] == 1.0).all(axis=1).any()
 
 

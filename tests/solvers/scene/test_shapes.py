@@ -9,7 +9,7 @@ from shape_probe import measured
 
 import warpsim as wp
 from warpsim.solvers import ShapeType
-from warpsim.solvers.scene.shapes import moved, surface_velocity, to_shape, to_world
+from warpsim.solvers.scene.shapes import advance_pose, surface_velocity, to_shape, to_world
 
 RNG = np.random.default_rng(5)
 POINTS = RNG.uniform(-1.5, 1.5, size=(200, 3))
@@ -140,7 +140,7 @@ def carried(
     speed: wp.array(dtype=Any),
 ):  # fmt: skip
     i = wp.tid()
-    after = moved(pose[i], twist[i], t)
+    after = advance_pose(pose[i], twist[i], t)
     there[i] = to_world(after, to_shape(pose[i], p[i]))
     speed[i] = surface_velocity(pose[i], twist[i], p[i])
 

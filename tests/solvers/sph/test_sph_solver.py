@@ -15,14 +15,14 @@ from warpsim.solvers.sph.filling import add_fluid_box
 from warpsim.solvers.sph.particles import Particles
 
 
-@pytest.mark.parametrize("name", [c.name for c in validate.chosen(["sph"]) if c.tier == validate.FAST])
+@pytest.mark.parametrize("name", [c.name for c in validate.choose_cases(["sph"]) if c.tier == validate.FAST])
 def test_the_case_passes(name):
     [result] = validate.run([name])
     assert result.passed, validate.table([result])
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("name", [c.name for c in validate.chosen(["sph"], True) if c.tier == validate.FULL])
+@pytest.mark.parametrize("name", [c.name for c in validate.choose_cases(["sph"], True) if c.tier == validate.FULL])
 def test_the_long_case_passes(name):
     test_the_case_passes(name)
 

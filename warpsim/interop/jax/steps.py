@@ -65,7 +65,7 @@ class Steps:
         self.add(_POINT, (_LOCAL, at + WORD), (_LOCAL, 0))
         self.add(_RUN, (_LOCAL, at))
 
-    def packed(self) -> np.ndarray:
+    def pack(self) -> np.ndarray:
         """The plan in words; its first one is the digest of the others."""
         words = np.array(self.words, np.int64).reshape(-1, 8)
         start = -(-len(self.template) // 64) * 64
@@ -101,7 +101,7 @@ def native(evaluation: Evaluation, shapes: Sequence[Shape]) -> tuple[np.ndarray,
     if command is None:
         return None
     steps.launch(launch, command)
-    return steps.packed(), launch.launcher.code
+    return steps.pack(), launch.launcher.code
 
 
 def stand_ins(evaluation: Evaluation, shapes: Sequence[Shape]) -> list[Any]:

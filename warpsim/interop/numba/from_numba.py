@@ -79,7 +79,7 @@ class NumbaFunction(Callee):
     def __call__(self, *args: Any) -> Any:
         return self.jitted(*args)
 
-    def interpreted(self, part: int | None, *args: Any) -> Any:
+    def interpret(self, part: int | None, *args: Any) -> Any:
         """The result, or a part of it, as the interpreter computes it."""
         try:
             result = self(*args)
@@ -118,12 +118,12 @@ class NumbaFunction(Callee):
                         raise KernelTypeError(f"{self.title} is given {type_name(t)}",
                                           expected="bool, integers, float32, float64")  # fmt: skip
             returned = self.result(types)
-            wrapper = wrapped(self.jitted, types, returned if part is None else returned[part], part)
+            wrapper = wrap(self.jitted, types, returned if part is None else returned[part], part)
             symbol = f"warpsim_numba_{ascii_name(self.name)}_{next(_numbers)}"
             self._rows[key] = ForeignRow(
-                symbol, (), ours(returned if part is None else returned[part]), f"{self.title}.", emitted,
-                partial(self.interpreted, part), opaque=True,
-                adjoint_rule=self.pulled, tangent_rule=self.pushed, callee=wrapper, title=self.title,
+                symbol, (), ours(returned if part is None else returned[part]), f"{self.title}.", emit_call,
+                partial(self.interpret, part), opaque=True,
+                adjoint_rule=self.pull_back, tangent_rule=self.push_forward, callee=wrapper, title=self.title,
             )  # fmt: skip
         return self._rows[key]
 
@@ -168,12 +168,12 @@ class NumbaFunction(Callee):
             for part, t in zip(self.derivative.parts(types), types, strict=True)
         ]
 
-    def pulled(self, *operands: Any) -> Any:
+    def pull_back(self, *operands: Any) -> Any:
         """Cotangents of the arguments."""
         *args, _, cotangent = operands
         return tuple(None if s is None else s * cast(cotangent, to=s.type) for s in self.slopes(args))
 
-    def pushed(self, call: Any, tangents: TangentList) -> TangentList:
+    def push_forward(self, call: Any, tangents: TangentList) -> TangentList:
         """The tangent of the result."""
         [result] = call.results
         if not any(tangents) or not scalars.is_float(result.type):
@@ -219,7 +219,7 @@ def in_c(t: Any) -> Any:
     return numba.uint8 if isinstance(t, numba.types.Boolean) else t
 
 
-def wrapped(function: Dispatcher, types: tuple[Any, ...], result: Any, part: int | None) -> CFunc:
+def wrap(function: Dispatcher, types: tuple[Any, ...], result: Any, part: int | None) -> CFunc:
     """The function that kernels call; its `address` is where it lies."""
     names = [f"a{k}" for k in range(len(types))]
     arguments = ", ".join(f"{a} != 0" if t is scalars.bool_ else a for a, t in zip(names, types, strict=True))
@@ -233,7 +233,7 @@ def wrapped(function: Dispatcher, types: tuple[Any, ...], result: Any, part: int
     return numba.cfunc(kind)(scope["call"])
 
 
-def emitted(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+def emit_call(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
     """The call in machine code; what the function raises ends the range of threads."""
     row, b = call.op, target.builder
     if not isinstance(target, CpuTarget):

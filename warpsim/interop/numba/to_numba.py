@@ -55,7 +55,7 @@ def to_numba(func: Any) -> Dispatcher:
             launchable = known.get(types) or known.setdefault(types, Launchable(func, types))
         except WarpsimError as error:
             raise numba.core.errors.TypingError(str(error)) from error
-        return launchable.signature, launchable.called
+        return launchable.signature, launchable.emit_call
 
     @numba.njit
     def call(*arguments):
@@ -98,7 +98,7 @@ class Launchable:
         returned = result_types[0] if len(result_types) == 1 else numba.types.Tuple(result_types)
         return returned(numba.types.Tuple(argument_types))
 
-    def called(self, context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def emit_call(self, context: Any, builder: Any, signature: Any, args: Any) -> Any:
         """The call in machine code."""
         places = [cgutils.alloca_once(builder, memory_type(t)) for t in (*self.types, *self.results)]
         for k, (t, place) in enumerate(zip(self.types, places, strict=False)):

@@ -15,7 +15,7 @@ from ..forms import GIVES_TANGENTS, GROUPS, PULLED, PUSHED, VALUE, VJP, arranged
 from ..operator import Active, Call
 from ..signature import Parameter
 from .arrays import to_torch
-from .repeat import repeated, repeated_adjoint
+from .repeat import repeat_adjoint, repeat_launch
 
 if TYPE_CHECKING:
     from .operator import TorchOperator
@@ -61,13 +61,13 @@ class Evaluation(NamedTuple):
     def run(self, operands: Sequence[torch.Tensor]) -> list[torch.Tensor]:
         """Compute the form, or let those see it who trace or who have tensors of their own."""
         if not is_traced(operands):
-            return self.computed(operands)
+            return self.compute(operands)
         with torch._C._AutoDispatchBelowAutograd():
-            return list(self.op.traced(self, operands))
+            return list(self.op.trace(self, operands))
 
-    def computed(self, operands: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    def compute(self, operands: Sequence[torch.Tensor]) -> list[torch.Tensor]:
         """Compute the form for tensors in memory; for those without memory, as they have none either."""
-        again = {VALUE: repeated, VJP: repeated_adjoint}.get(self.form)
+        again = {VALUE: repeat_launch, VJP: repeat_adjoint}.get(self.form)
         if again is not None and (results := again(self, operands)) is not None:
             return results
         if operands and all(a.is_meta for a in operands):
@@ -79,14 +79,14 @@ class Evaluation(NamedTuple):
         like["u"] = like["t"]
         x = list(self.numbers)
         for k, param in zip(self.tensors, inputs, strict=True):
-            x[k] = self.op.taken(next(tensors), param, as_value=not param.is_array)
+            x[k] = self.op.as_argument(next(tensors), param, as_value=not param.is_array)
         groups = [
-            [self.op.taken(a, param) for a, param in zip(parts[group], like[group], strict=True)]
+            [self.op.as_argument(a, param) for a, param in zip(parts[group], like[group], strict=True)]
             for group in GROUPS[self.form]
         ]
         call = Call(x, self.dims, self.shapes, self.op.device_of(operands))
         computed = self.op.operator.run(self.form, call, self.active, groups)
-        return [given(a, param) for a, param in zip(computed, self.results_like(), strict=True)]
+        return [as_tensor(a, param) for a, param in zip(computed, self.results_like(), strict=True)]
 
     def fake(self, operands: Sequence[torch.Tensor]) -> list[torch.Tensor]:
         """Tensors like the results, without contents."""
@@ -136,7 +136,7 @@ def is_before_dispatch() -> bool:
     return bool(_is_included(_BEFORE))
 
 
-def given(a: array, param: Parameter) -> torch.Tensor:
+def as_tensor(a: array, param: Parameter) -> torch.Tensor:
     """A result as a tensor; the gradient of a number has no extent."""
     tensor = to_torch(a, requires_grad=False)
     return tensor if param.is_array else tensor.reshape(param.inner)
@@ -170,17 +170,17 @@ class Gradient(torch.autograd.Function):
 def function_for(operands: Sequence[torch.Tensor]) -> Callable[..., Any]:
     """What computes an operator, by the derivatives that somebody may want."""
     if is_transformed():
-        return transformed()
+        return evaluator()
     if torch.is_grad_enabled() and any_gradient(operands):
         return Gradient.apply
     return lambda evaluation, *operands: evaluation.run(operands)
 
 
-def transformed() -> Callable[..., Any]:
+def evaluator() -> Callable[..., Any]:
     """What computes an operator inside of `torch.func`. Raises `NotDifferentiableError` where PyTorch has no rule."""
     kinds = layers()
     if kinds and kinds[-1] == TransformType.Functionalize:
-        return lambda evaluation, *operands: evaluation.op.traced(evaluation, operands)
+        return lambda evaluation, *operands: evaluation.op.trace(evaluation, operands)
     if TransformType.Functionalize in kinds:
         raise NotDifferentiableError(
             "an operator inside a transformation of torch.func inside torch.func.functionalize",
@@ -239,7 +239,7 @@ class Derivative(torch.autograd.Function):
         if len(evaluation.op.signature.float_outputs) < len(evaluation.op.signature.outputs):
             ctx.mark_non_differentiable(*(y for y in output if not y.is_floating_point()))
         ctx.results = [(y.shape, y.dtype, y.device) for y in output]
-        ctx.save_for_backward(*evaluation.op.kept(evaluation, operands, ctx.needs_input_grad[1:]))
+        ctx.save_for_backward(*evaluation.op.saved_operands(evaluation, operands, ctx.needs_input_grad[1:]))
         ctx.save_for_forward(*operands)
 
     @staticmethod
@@ -250,7 +250,7 @@ class Derivative(torch.autograd.Function):
         gradients: list[Any] = [None]
         for operand, flags in evaluation.split(needed).items():
             known = {**parts, "c": arriving}
-            gradients += pulled(evaluation, operand, flags, known) if any(flags) else [None] * len(flags)
+            gradients += pull_back(evaluation, operand, flags, known) if any(flags) else [None] * len(flags)
         return tuple(gradients)
 
     @staticmethod
@@ -260,7 +260,7 @@ class Derivative(torch.autograd.Function):
         total = None
         for operand, along in moves.items():
             if any(d is not None for d in along):
-                tangents_out = pushed(evaluation, operand, along, parts)
+                tangents_out = push_forward(evaluation, operand, along, parts)
                 total = tangents_out if total is None else [a + b for a, b in zip(total, tangents_out, strict=True)]
         if evaluation.form != VALUE:
             return tuple(total)
@@ -292,17 +292,17 @@ def refuse_older_batches(cotangents: Sequence[Any], owner: str) -> None:
         )
 
 
-def pulled(evaluation: Evaluation, operand: str, flags: Sequence[bool], parts: dict[str, Any]) -> list[Any]:
+def pull_back(evaluation: Evaluation, operand: str, flags: Sequence[bool], parts: dict[str, Any]) -> list[Any]:
     """Gradients of one of a form's operands."""
     chosen = [k for k, flag in zip(evaluation.tensors, flags, strict=True) if flag] if operand == "x" else []
-    active, gradients = derived(evaluation, *rule(PULLED, evaluation.form, operand), parts, chosen)
+    active, gradients = derive(evaluation, *rule(PULLED, evaluation.form, operand), parts, chosen)
     if operand != "x":
         return gradients
     by_input = dict(zip(active, gradients, strict=True))
     return [by_input[k] if k in chosen else None for k in evaluation.tensors]
 
 
-def pushed(evaluation: Evaluation, operand: str, along: Sequence[Any], parts: dict[str, Any]) -> list[Any]:
+def push_forward(evaluation: Evaluation, operand: str, along: Sequence[Any], parts: dict[str, Any]) -> list[Any]:
     """Tangents of a form's results when one of its operands moves."""
     if operand == "x":
         moving = [k for k, d in zip(evaluation.tensors, along, strict=True) if d is not None]
@@ -311,11 +311,11 @@ def pushed(evaluation: Evaluation, operand: str, along: Sequence[Any], parts: di
         moving = list(evaluation.active)
         moves = [torch.zeros_like(a) if d is None else d for d, a in zip(along, parts[operand], strict=True)]
     form, groups = rule(PUSHED, evaluation.form, operand)
-    active, tangents_out = derived(evaluation, form, groups, {**parts, "d": moves}, moving)
+    active, tangents_out = derive(evaluation, form, groups, {**parts, "d": moves}, moving)
     return tangents_out if form in GIVES_TANGENTS else [tangents_out[active.index(k)] for k in evaluation.active]
 
 
-def derived(
+def derive(
     evaluation: Evaluation, form: str, groups: Sequence[str], parts: dict[str, Any], further: Sequence[int]
 ) -> tuple[Active, list[Any]]:
     """The active inputs and the results of a form's derivative, in further inputs perhaps."""

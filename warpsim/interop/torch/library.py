@@ -39,7 +39,7 @@ def overload(name: str, form: str = VALUE) -> Any:
     return getattr(getattr(torch.ops.warpsim, name), "default" if form == VALUE else form)
 
 
-def registered(op: TorchOperator, tensors: tuple[bool, ...]) -> Registered:
+def dispatcher_operators(op: TorchOperator, tensors: tuple[bool, ...]) -> Registered:
     """The operators of the dispatcher for tensors in the place of these inputs.
 
     PyTorch keeps operators as long as the process, since graphs know them by name; so operators that are made again of
@@ -74,25 +74,25 @@ class Registered:
         _LIBRARY.define(title + self.schema(form))
 
         def compute(*args: Any) -> Any:
-            evaluation, operands = self.parsed(form, args)
-            return as_returned(evaluation, evaluation.computed(operands))
+            evaluation, operands = self.parse(form, args)
+            return as_returned(evaluation, evaluation.compute(operands))
 
         def fake(*args: Any) -> Any:
-            evaluation, operands = self.parsed(form, args)
+            evaluation, operands = self.parse(form, args)
             return as_returned(evaluation, evaluation.fake(operands))
 
         def differentiable(*args: Any) -> Any:
-            evaluation, operands = self.parsed(form, args)
+            evaluation, operands = self.parse(form, args)
             return as_returned(evaluation, function_for(operands)(evaluation, *operands))
 
-        def transformed(*args: Any) -> Any:
+        def transform(*args: Any) -> Any:
             if layers()[-1] == TransformType.Functionalize:
-                return functionalized(overload(self.name, form), args)
+                return call_functionalized(overload(self.name, form), args)
             return differentiable(*args)
 
         _LIBRARY.impl(title, compute, "CompositeExplicitAutograd")
         _LIBRARY.impl(title, differentiable, "Autograd")
-        _LIBRARY.impl(title, transformed, "FuncTorchDynamicLayerFrontMode")
+        _LIBRARY.impl(title, transform, "FuncTorchDynamicLayerFrontMode")
         torch.library.register_fake(f"warpsim::{title}", fake, lib=_LIBRARY)
 
     def schema(self, form: str) -> str:
@@ -105,19 +105,19 @@ class Registered:
         groups = [f"Tensor[] {group}" for group in GROUPS[form]]
         return f"({', '.join([*inputs, *extents, *groups, 'int[] active'])}) -> Tensor[]"
 
-    def parsed(self, form: str, args: Sequence[Any]) -> tuple[Evaluation, list[torch.Tensor]]:
+    def parse(self, form: str, args: Sequence[Any]) -> tuple[Evaluation, list[torch.Tensor]]:
         """The arguments of a form as an evaluation and its operands."""
         s = self.op.signature
         count, first = len(s.inputs), len(s.inputs) + 1 + len(s.outputs)
         inputs, (dims, *shapes), rest = args[:count], args[count:first], args[first:]
         *groups, active = rest if form != VALUE else ((),)
-        numbers = self.op.numbers([unsigned(a, param) for a, param in zip(inputs, s.inputs, strict=True)])
+        numbers = self.op.numbers([from_signed(a, param) for a, param in zip(inputs, s.inputs, strict=True)])
         tensors = tuple(k for k, number in enumerate(numbers) if number is None)
         evaluation = Evaluation(self.op, form, numbers, tensors, tuple(dims), tuple(map(tuple, shapes)), tuple(active))
         return evaluation, [*(inputs[k] for k in tensors), *(a for group in groups for a in group)]
 
 
-def traced(evaluation: Evaluation, operands: Sequence[Any]) -> list[Any]:
+def trace(evaluation: Evaluation, operands: Sequence[Any]) -> list[Any]:
     """The results of a form by the dispatcher: a node of whatever graph is traced."""
     op, parts = evaluation.op, evaluation.split(operands)
     args = list(evaluation.numbers)
@@ -127,13 +127,13 @@ def traced(evaluation: Evaluation, operands: Sequence[Any]) -> list[Any]:
     groups = [list(parts[group]) for group in GROUPS[evaluation.form]]
     rest = [*groups, list(evaluation.active)] if evaluation.form != VALUE else []
     target = overload(op.variant(are_tensors), evaluation.form)
-    results = target(*dispatched(op, args, evaluation.dims, evaluation.shapes), *rest)
+    results = target(*schema_arguments(op, args, evaluation.dims, evaluation.shapes), *rest)
     return [results] if isinstance(results, torch.Tensor) else list(results)
 
 
-def dispatched(op: TorchOperator, args: Sequence[Any], dims: Sequence[Any], shapes: Sequence[Any]) -> list[Any]:
+def schema_arguments(op: TorchOperator, args: Sequence[Any], dims: Sequence[Any], shapes: Sequence[Any]) -> list[Any]:
     """Inputs and extents as schemas have them."""
-    values = [signed(a, param) for a, param in zip(args, op.signature.inputs, strict=True)]
+    values = [to_signed(a, param) for a, param in zip(args, op.signature.inputs, strict=True)]
     return [*values, list(dims), *(list(shape) for shape in shapes)]
 
 
@@ -144,7 +144,7 @@ def as_returned(evaluation: Evaluation, results: Sequence[Any]) -> Any:
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def functionalized(target: Any, args: Sequence[Any]) -> Any:
+def call_functionalized(target: Any, args: Sequence[Any]) -> Any:
     """Call an operator inside `torch.func.functionalize`, which has nothing to do for it: it changes no argument."""
     layer = FunctorchFunctionalizeAPI(retrieve_current_functorch_interpreter())
     inner = layer.unwrap_tensors(tuple(args))
@@ -161,12 +161,12 @@ def schema_type(param: Parameter, tensor: bool) -> str:
     return "float" if scalars.is_float(param.type) else "bool" if param.type is scalars.bool_ else "int"
 
 
-def signed(value: Any, param: Parameter) -> Any:
+def to_signed(value: Any, param: Parameter) -> Any:
     """A number as schemas have it: their integers are signed."""
     wide = param.type is scalars.uint64 and isinstance(value, int)
     return value - _WORD if wide and value >= _WORD // 2 else value
 
 
-def unsigned(value: Any, param: Parameter) -> Any:
-    """The inverse of `signed`."""
+def from_signed(value: Any, param: Parameter) -> Any:
+    """The inverse of `to_signed`."""
     return value + _WORD if param.type is scalars.uint64 and isinstance(value, int) and value < 0 else value

@@ -26,7 +26,7 @@ from ..operator import KernelOperator, Operator, operator_of
 from ..signature import Parameter, evaluated
 from .arrays import device_from_torch, dtype_to_torch, from_torch
 from .function import Evaluation, are_plain, function_for
-from .library import dispatched, is_taken, overload, registered, traced
+from .library import dispatcher_operators, is_taken, overload, schema_arguments, trace
 from .repeat import Layouts
 
 _numbers = itertools.count(2)
@@ -85,7 +85,7 @@ class TorchOperator(Copied):
             dims, full = self.signature.dims(shapes, launch_dims, output_dims)
         if compiling:
             name = self.variant(tuple(isinstance(a, torch.Tensor) for a in args))
-            return getattr(torch.ops.warpsim, name).default(*dispatched(self, args, dims, full))
+            return getattr(torch.ops.warpsim, name).default(*schema_arguments(self, args, dims, full))
         tensors = tuple([k for k, number in enumerate(numbers) if number is None])
         evaluation = Evaluation(self, VALUE, numbers, tensors, dims, tuple(full))
         results = function_for(operands)(evaluation, *operands)
@@ -123,7 +123,7 @@ class TorchOperator(Copied):
             f"argument {param.name!r} of {self.signature.owner} is {kind}\nexpected: torch.strided\nhelp: {cure}"
         )
 
-    def taken(self, t: torch.Tensor, param: Parameter, as_value: bool = False) -> Any:
+    def as_argument(self, t: torch.Tensor, param: Parameter, as_value: bool = False) -> Any:
         """A tensor as the kernel takes it.
 
         Raises `ArgumentTypeError` for another dtype, `ArrayError` for another shape or a layout without strides.
@@ -147,13 +147,13 @@ class TorchOperator(Copied):
         """The dtype of every parameter's numbers."""
         return {param.name: dtype_to_torch(param.element) for param in self.signature.params}
 
-    def kept(self, evaluation: Evaluation, operands: Sequence[Any], needed: Sequence[bool]) -> list[Any]:
+    def saved_operands(self, evaluation: Evaluation, operands: Sequence[Any], needed: Sequence[bool]) -> list[Any]:
         """What is saved for the backward pass: of inputs whose contents it does not read, only their shape."""
         operator = self.operator
         if evaluation.form != VALUE or not any(needed) or not isinstance(operator, KernelOperator):
             return list(operands)
         active = tuple(k for k, flag in zip(evaluation.tensors, needed, strict=True) if flag)
-        saved = operator.saved(active)
+        saved = operator.saved_inputs(active)
         return [a if k in saved else a.new_zeros(()).expand(a.shape)
                 for k, a in zip(evaluation.tensors, operands, strict=True)]  # fmt: skip
 
@@ -175,11 +175,11 @@ class TorchOperator(Copied):
     @torch.compiler.assume_constant_result
     def variant(self, tensors: tuple[bool, ...]) -> str:
         """The name of the operator in graphs that takes tensors for these inputs, registered once."""
-        return registered(self, tensors).name
+        return dispatcher_operators(self, tensors).name
 
-    def traced(self, evaluation: Evaluation, operands: Sequence[torch.Tensor]) -> list[Any]:
+    def trace(self, evaluation: Evaluation, operands: Sequence[torch.Tensor]) -> list[Any]:
         """The results of a form by the dispatcher."""
-        return traced(evaluation, operands)
+        return trace(evaluation, operands)
 
 
 def same_bits(a: torch.dtype, b: torch.dtype) -> bool:

@@ -78,7 +78,7 @@ class Layouts(dict[tuple[int, tuple[int, ...]], Layout | None]):
         return layout
 
 
-def repeated(evaluation: Evaluation, operands: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
+def repeat_launch(evaluation: Evaluation, operands: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
     """Outputs of a kernel that has been launched over such tensors before; None where more is to be looked at."""
     op, s = evaluation.op, evaluation.op.signature
     if saved_contents.alert or s.in_out or not isinstance(op.operator, KernelOperator):
@@ -100,12 +100,12 @@ def repeated(evaluation: Evaluation, operands: Sequence[torch.Tensor]) -> list[t
     return outputs if ran else None
 
 
-def repeated_adjoint(evaluation: Evaluation, operands: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
+def repeat_adjoint(evaluation: Evaluation, operands: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
     """Gradients by an adjoint that has been launched over such tensors before; None as above."""
     op, s, active = evaluation.op, evaluation.op.signature, evaluation.active
     if saved_contents.alert or s.in_out or not isinstance(op.operator, KernelOperator):
         return None
-    launcher, read = op.operator.adjoint_launcher(active), op.operator.saved(active)
+    launcher, read = op.operator.adjoint_launcher(active), op.operator.saved_inputs(active)
     if launcher is None or launcher.program.extras or current_graph() is not None:
         return None
     gradients: list[torch.Tensor] = []

@@ -301,14 +301,14 @@ def packing() -> Iterator[Measurement]:
     Random close packing has 0.64, friction loosens it (L. Silbert 2010)."""
     fractions = []
     for mu, low, high in ((0.0, 0.63, 0.665), (0.1, 0.615, 0.65), (0.5, 0.585, 0.615), (1.0, 0.57, 0.605)):
-        fraction, load = _poured(mu)
+        fraction, load = _pour(mu)
         fractions.append(fraction)
         yield Measurement(f"fraction of solid, mu = {mu:g}", 0.5 * (low + high), fraction, low, high)
         yield near(f"force on the floor by weight, mu = {mu:g}", 1.0, load, absolute=0.04)
     yield at_most("largest increase with friction", 0.0, float(np.diff(fractions).max()))
 
 
-def _poured(mu: float) -> tuple[float, float]:
+def _pour(mu: float) -> tuple[float, float]:
     """Fraction of solid in the middle of the bed, and the mean force on the floor by the weight."""
     radius, density, width, number = 0.0025, 2500.0, 0.05, 2560
     rng = np.random.default_rng(1)

@@ -113,7 +113,7 @@ def height_of(field: Field) -> np.ndarray:
 
 
 @case("O3", "ocean", "realised field: the height of the sea is that of its spectrum")
-def realised() -> Iterator[Measurement]:
+def sea_height() -> Iterator[Measurement]:
     """H_s = 4 sqrt(m0): the sum over modes against the integral over the band of the grid, and 20 seeds."""
     ocean = wind_sea()
     yield near("Hs of the modes [m]", 1.9978, ocean.significant_height, relative=5e-3)

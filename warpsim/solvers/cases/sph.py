@@ -38,7 +38,7 @@ LATTICE = {
 }  # fmt: skip
 
 
-def sampled(name: str, dim: int, r: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray]:
+def sample_kernel(name: str, dim: int, r: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray]:
     """A kernel and its slope at distances."""
     kind = smoothing(name, dim)
     value_of, slope_of = kind.value, kind.slope
@@ -64,15 +64,15 @@ def kernels() -> Iterator[Measurement]:
             pieces = np.arange(0.0, smoothing(name, dim).support) * h
             r = np.concatenate([p + 0.5 * h * (nodes + 1.0) for p in pieces])
             shell = 2.0 * math.pi * r if dim == 2 else 4.0 * math.pi * r * r
-            value, slope = sampled(name, dim, r, h)
+            value, slope = sample_kernel(name, dim, r, h)
             integral = float((np.tile(0.5 * h * weights, len(pieces)) * shell * value).sum())
             yield near(f"{name}, {dim} dimensions: integral", 1.0, integral, absolute=1.0e-6)
-            ends = sampled(name, dim, r + 1.0e-6 * h, h)[0] - sampled(name, dim, r - 1.0e-6 * h, h)[0]
+            ends = sample_kernel(name, dim, r + 1.0e-6 * h, h)[0] - sample_kernel(name, dim, r - 1.0e-6 * h, h)[0]
             error = np.abs(ends / (2.0e-6 * h) - slope * r).max() / np.abs(slope * r).max()
             yield at_most(f"{name}, {dim} dimensions: slope against differences", 1.0e-6, error)
     for (name, dim), (total, count) in LATTICE.items():
         r = np.linalg.norm(np.stack(np.meshgrid(*[np.arange(-5.0, 6.0)] * dim), axis=-1).reshape(-1, dim), axis=1)
-        value = sampled(name, dim, r, 1.3)[0]
+        value = sample_kernel(name, dim, r, 1.3)[0]
         yield near(f"{name}, {dim} dimensions: sum over a lattice", total, value.sum(), absolute=1.0e-5)
         yield near(f"{name}, {dim} dimensions: particles within reach", count, int((value > 0.0).sum()))
 
@@ -84,7 +84,7 @@ def scene(builder: ModelBuilder, fluid: Fluid, **options: Any) -> tuple[SolverSP
     return solver, model.state()
 
 
-def settled(solver: SolverSPH, state: Any, top: float) -> None:
+def settle(solver: SolverSPH, state: Any, top: float) -> None:
     """Give a fluid at rest the density of the pressure under a level [m]."""
     depth = np.maximum(top - state.particle_q.numpy()[:, 1], 0.0)
     state.particle_rho.assign(solver.fluid.density_at(solver.fluid.density * G * depth))
@@ -122,7 +122,7 @@ def tank(dx: float, seconds: float) -> Iterator[Measurement]:
     add_tank(builder, 1.0)
     sound = 10.0 * math.sqrt(2.0 * G)
     solver, state = scene(builder, Fluid(sound=sound, alpha=0.05), bounds=((0.0, 0.0, 0.0), (1.0, 1.3, 0.0)))
-    settled(solver, state, 1.0)
+    settle(solver, state, 1.0)
     for _ in range(round(seconds / 0.02)):
         solver.step(state, state, dt=0.02)
     statistics, y = solver.statistics(state), state.particle_q.numpy()[:, 1]
@@ -158,7 +158,7 @@ def dam(cells: int) -> Iterator[Measurement]:
     add_tank(builder, length)
     fluid = Fluid(sound=10.0 * math.sqrt(2.0 * G * height), alpha=0.03)
     solver, state = scene(builder, fluid, bounds=((0.0, 0.0, 0.0), (length, 3.0, 0.0)))
-    settled(solver, state, height)
+    settle(solver, state, height)
     rows, dt = [], 0.02
     for k in range(42):
         if k:
@@ -168,10 +168,10 @@ def dam(cells: int) -> Iterator[Measurement]:
         front = (np.flatnonzero(column >= 2).max() + 1) * dx  # spray does not count
         level = now.level((-1.0, 0.0, -1.0), (2.0 * dx, 9.0, 1.0))
         rows.append((k * dt, front, level, now.kinetic_energy + now.potential_energy, np.abs(now.compression).mean()))
-    yield from compared(np.array(rows), height)
+    yield from compare(np.array(rows), height)
 
 
-def compared(rows: np.ndarray, height: float) -> Iterator[Measurement]:
+def compare(rows: np.ndarray, height: float) -> Iterator[Measurement]:
     """Rows of time, front, level, energy and mean compression against the experiment."""
     t, front, level, energy, compression = rows.T
     scaled = t * math.sqrt(2.0 * G)
@@ -201,12 +201,12 @@ def incompressible_dam(cells: int) -> Iterator[Measurement]:
     )  # fmt: skip
     state, rows, errors, steps, run = solver.model.state(), [], [], [], solver._run_substep
 
-    def watched(control: Any, h: float, substeps: int) -> None:
+    def watch(control: Any, h: float, substeps: int) -> None:
         run(control, h, substeps)
         steps.append(h)
         errors.append((solver.last_errors[1], float(solver.particles.rho.numpy()[: solver.particles.water].max())))
 
-    solver._run_substep = watched  # type: ignore[method-assign]
+    solver._run_substep = watch  # type: ignore[method-assign]
     for k in range(36):
         if k:
             solver.step(state, state, dt=dt)
@@ -391,7 +391,7 @@ def efflux() -> Iterator[Measurement]:
     builder.add_shape_box([width + 0.5 * wall, upper + 0.6, 0.0, 0.0, 0.0, 0.0, 1.0], 0.5 * wall, 0.6, 0.5)
     fluid = Fluid(sound=10.0 * math.sqrt(2.0 * G * height), alpha=0.02)
     solver, state = scene(builder, fluid)
-    settled(solver, state, low + height)
+    settle(solver, state, low + height)
     speeds, expected = [], []
     for k in range(24):
         solver.step(state, state, dt=0.02)

@@ -13,7 +13,7 @@ from ..sph.filling import add_fluid_box
 from ..sph.fluid import Fluid
 from ..sph.solver import SolverSPH
 from ..validate import Measurement, case, near
-from .sph import G, add_tank, scene, settled
+from .sph import G, add_tank, scene, settle
 
 SIDE = 0.2  # of the box [m]
 
@@ -30,7 +30,7 @@ def box_in_tank(middle: float, dx: float, width: float, depth: float) -> tuple[S
     box = builder.add_shape_box([0.5 * width, middle, 0.0, 0.0, 0.0, 0.0, 1.0], 0.5 * SIDE, 0.5 * SIDE, 0.5)
     fluid = Fluid(sound=10.0 * math.sqrt(2.0 * G * depth), alpha=0.1)
     solver, state = scene(builder, fluid, bounds=((0.0, 0.0, 0.0), (width, depth + 0.3, 0.0)))
-    settled(solver, state, depth)
+    settle(solver, state, depth)
     return solver, state, box
 
 

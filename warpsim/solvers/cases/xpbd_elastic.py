@@ -16,7 +16,7 @@ from ..xpbd.solver import SolverXPBD
 GRAVITY, DENSITY = 9.81, 1000.0
 
 
-def settled(builder: ModelBuilder, seconds: float, damping: float, **options: Any) -> tuple[np.ndarray, np.ndarray]:
+def settle(builder: ModelBuilder, seconds: float, damping: float, **options: Any) -> tuple[np.ndarray, np.ndarray]:
     """Positions (n, 3) [m] before and after."""
     model = builder.finalize(device="cpu", dtype=float64)
     solver, state = SolverXPBD(model, damping=damping, **options), model.state()
@@ -34,7 +34,7 @@ def hanging_bar() -> Iterator[Measurement]:
         (0, 0, 0), (0, 0, 0, 1), 0, 2, 10, 2, 0.1, 0.1, 0.1, DENSITY, youngs_modulus=1e6, poissons_ratio=0.0,
         fix=lambda p: p[:, 1] > 0.999,
     )  # fmt: skip
-    before, after = settled(builder, 2.0, 8.0, substeps=20, iterations=3)
+    before, after = settle(builder, 2.0, 8.0, substeps=20, iterations=3)
     sunk = (before - after)[before[:, 1] < 1e-6, 1].mean()
     yield near("displacement of the end [m]", DENSITY * GRAVITY / 2e6, sunk, relative=0.03)
 
@@ -66,7 +66,7 @@ def stiff_bars() -> Iterator[Measurement]:
         way = np.abs(state.particle_q.numpy() - before).max()
         yield at_most("longest way of a particle [m]", 2.0 * sunk + 0.01 * GRAVITY / 600.0**2, way)
     for exponent in (7, 8, 9):
-        before, after = settled(cantilever((5, 1, 1), 10.0**exponent), 2.0, 10.0)
+        before, after = settle(cantilever((5, 1, 1), 10.0**exponent), 2.0, 10.0)
         exact = static_sag((5, 1, 1), 10.0**exponent)
         sunk = float((before - after)[before[:, 0] > 1.0 - 1e-6, 1].mean())
         yield near(f"sag of a cantilever [m], E = 1e{exponent} Pa", exact, sunk, relative=0.01)
@@ -77,14 +77,14 @@ def damped_bars() -> Iterator[Measurement]:
     """A bar sinks by rho g L^2 / (2 E), and a chain by m g N (N + 1) / (2 k), however much they are damped."""
     exact = 500.0 * GRAVITY * 0.36 / 2e5
     for damping in (0.0, 0.01, 0.05):
-        before, after = settled(bar(1e5, 0.0, damping), 3.0, 3.0)
+        before, after = settle(bar(1e5, 0.0, damping), 3.0, 3.0)
         sunk = (before - after)[before[:, 1] < 1e-6, 1].mean()
         yield near(f"sag of a bar [m], k_damp = {damping} s", exact, sunk, relative=0.05)
     for damping in (0.0, 5.0, 50.0):
         builder = ModelBuilder(gravity=-GRAVITY)
         builder.add_particles(np.array([[0.0, -0.1 * i, 0.0] for i in range(11)]), mass=[0.0] + [0.1] * 10)
         builder.add_springs([(i, i + 1) for i in range(10)], 1000.0, damping)
-        before, after = settled(builder, 6.0, 2.0)
+        before, after = settle(builder, 6.0, 2.0)
         sunk = (before - after)[-1, 1]
         yield near(f"extension of a chain [m], spring_kd = {damping}", 0.1 * GRAVITY * 110.0 / 2e3, sunk, relative=0.05)
 
@@ -103,7 +103,7 @@ def cantilever(cells: tuple[int, int, int], youngs_modulus: float) -> ModelBuild
 def sag(cells: tuple[int, int, int], youngs_modulus: float = 1e7, iterations: int = 10) -> float:
     """How far [m] the end face of the cantilever sinks."""
     builder = cantilever(cells, youngs_modulus)
-    before, after = settled(builder, 2.0, 10.0, substeps=20, iterations=iterations)
+    before, after = settle(builder, 2.0, 10.0, substeps=20, iterations=iterations)
     return float((before - after)[before[:, 0] > 1.0 - 1e-6, 1].mean())
 
 
@@ -154,7 +154,7 @@ def strip(gamma: float, bending: str, seconds: float = 3.0, up: str = "Y", push:
     builder.add_springs(cloth.grid_springs(np.array(rows)), ke=1e5)
     builder.add_edges(cloth.hinges(cloth.grid_triangles(np.array(rows))), edge_ke=1.0 / (gamma * cell))
     builder.particles["q"][:, 1] += push * np.maximum(builder.particles["q"][:, 0], 0.0)
-    _, after = settled(builder, seconds, 4.0, substeps=max(50, round(400 / gamma)), iterations=10, bending=bending)
+    _, after = settle(builder, seconds, 4.0, substeps=max(50, round(400 / gamma)), iterations=10, bending=bending)
     return after[[row[-1] for row in rows]].mean(axis=0)
 
 

@@ -69,7 +69,7 @@ def wear(cells: int, substeps: Any, seconds: float = 2.0, fps: int = 24) -> Wear
 
 
 @case("X25", "xpbd", "a poncho stays on its figure", tier=FULL)
-def worn() -> Iterator[Measurement]:
+def poncho_on_figure() -> Iterator[Measurement]:
     """19,656 triangles fall on the shoulders of a figure at 24 frames a second. With 10 substeps they stretch to
     several times their size, and all of the poncho is on its way down below the figure after 2 s; substeps that choose
     themselves hold it, within their default bound of 128, as 40 do."""

@@ -101,7 +101,7 @@ def projectile() -> Iterator[Measurement]:
 
 
 @case("T2", "xpbd", "throw over floor and wall")
-def bounced() -> Iterator[Measurement]:
+def bounces() -> Iterator[Measurement]:
     """An elastic ball bounces off the floor, then off a wall, and by parabolas ends at (0.982, 1.970) m. L-BFGS on its
     velocity brings it to the target; the gradient at the start against central differences."""
     velocity = np.array([0.0, 5.03, -5.02])

@@ -14,7 +14,7 @@ from ..neighbours.verlet_list import note_moved, position
 from ..particles.mass import inverse_mass
 from ..particles.origin import from_origin, in_world
 from ..scene.memory import Memory, refill, refill_all, require_permutation, require_range
-from ..scene.shapes import turned
+from ..scene.shapes import advance_rotation
 from .grains import SOLID
 
 if TYPE_CHECKING:
@@ -225,5 +225,5 @@ def integrate(
     q[i] = packed
     v[i] = u
     w[i] = spin
-    rotation[i] = turned(rotation[i], spin, dt)
+    rotation[i] = advance_rotation(rotation[i], spin, dt)
     note_moved(watch.outdated, watch.limit, packed, watch.seen[i])

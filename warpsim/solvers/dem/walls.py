@@ -19,7 +19,7 @@ from ...core.lib.spatial import spatial_top
 from ...core.lib.transforms import transform_get_rotation, transform_get_translation
 from ...geometry.hash_grid.neighbors import nearest_image
 from ..neighbours.verlet_list import position
-from ..scene.shapes import DISTANCE, ShapeType, moved, surface_velocity, to_shape, to_world
+from ..scene.shapes import DISTANCE, ShapeType, advance_pose, surface_velocity, to_shape, to_world
 from .contact import contact_of
 from .grains import ROLLING
 
@@ -128,4 +128,4 @@ def wall_kernel(shape_type: int, law: str, rolling: str | None, limited: bool, p
 def move_walls(twist: array(dtype=Any), dt: Any, pose: array(dtype=Any)):
     """Poses of shapes a time step later."""
     s = tid()
-    pose[s] = moved(pose[s], twist[s], dt)
+    pose[s] = advance_pose(pose[s], twist[s], dt)

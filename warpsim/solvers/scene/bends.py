@@ -40,7 +40,7 @@ class Bends(NamedTuple):
 
 
 def elements(quads: np.ndarray, shapes: np.ndarray, held: np.ndarray) -> Bends:
-    """Triangles beside hinges that bend: quads (n, 4) as in `cloth.hinges`, shapes (n, 5) as `cloth.unfolded` has them,
+    """Triangles beside hinges that bend: quads (n, 4) as in `cloth.hinges`, shapes (n, 5) as `cloth.unfold` has them,
     held: (particles,), what has no mass."""
     n = len(quads)
     i, j, k, l = quads.reshape(-1, 4).T  # noqa: E741
@@ -56,7 +56,7 @@ def elements(quads: np.ndarray, shapes: np.ndarray, held: np.ndarray) -> Bends:
     bent = (flat[:, 0] * flat[:, 2] > 0.0) & ~still[:, :3].all(axis=1)
     rows, flat, edge, side = rows[bent], flat[bent], edge[bent], side[bent]
     clamped = still[bent, 1:].all(axis=1)
-    place, corner, first = _placed(rows, edge)
+    place, corner, first = _assign_elements(rows, edge)
     turned = rows[:, 1] != rows[first[place], :3][np.arange(len(rows)), (corner + 1) % 3]
     flat[turned, 1], flat[turned, 3] = 1.0 - flat[turned, 1], 1.0 - flat[turned, 3]
 
@@ -66,13 +66,13 @@ def elements(quads: np.ndarray, shapes: np.ndarray, held: np.ndarray) -> Bends:
     share = np.zeros((len(first), 3))
     share[place, corner] = np.where(clamped, 1.0, flat[:, 2] / (flat[:, 2] + flat[:, 4]))
     area, flexibility = _flexibility(flat[first, :3], share, edges >= 0)
-    carried, carrying = _carried(edges, area)
+    carried, carrying = _share_area(edges, area)
     flexibility *= (area / carried)[:, None, None]
     flexibility[alone[edges.max(axis=1)]] = np.eye(3)
     return Bends(*(a[carrying] for a in (indices, edges, turns, flexibility[:, _PAIRS[0], _PAIRS[1]])))
 
 
-def _placed(rows: np.ndarray, edge: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _assign_elements(rows: np.ndarray, edge: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """To which element each row belongs, at which of its corners, and the first row of every element.
 
     Rows of one triangle are one element. A second hinge over the same edge makes another one, and a corner that lies
@@ -106,7 +106,7 @@ def _rank(group: np.ndarray) -> np.ndarray:
     return rank
 
 
-def _carried(edges: np.ndarray, area: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _share_area(edges: np.ndarray, area: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The area [m^2] whose energy each triangle carries, and which of them carry any.
 
     From the first triangle on, breadth first, so that in meshes where every second one can be left out, each is.

@@ -18,7 +18,7 @@ from . import cloth, pressure, soft
 from .checks import check_materials
 from .columns import Columns
 from .model import Model, Shapes
-from .rotations import rotated, rotation_onto
+from .rotations import rotate, rotation_onto
 from .rows import Rows, one_each, warp_and_weft
 from .shapes import ShapeType
 
@@ -139,7 +139,7 @@ class ModelBuilder:
             rest = cloth.dihedral_angles(self.particles["q"], quads)
         ke, kd = (one_each(k, n, len(quads), "edges") for k, n in ((edge_ke, "edge_ke"), (edge_kd, "edge_kd")))
         compliance, damping = _compliance(ke, kd)
-        shape = {"rest_angle": rest, "shape": cloth.unfolded(self.particles["q"], quads)}
+        shape = {"rest_angle": rest, "shape": cloth.unfold(self.particles["q"], quads)}
         return self.edges.add(len(quads), indices=quads, compliance=compliance, damping=damping, **shape)
 
     @checked
@@ -167,7 +167,7 @@ class ModelBuilder:
         shear = ke.mean(axis=1) / (2.0 * (1.0 + nu))
         if tri_shear is not None:
             shear = one_each(tri_shear, "tri_shear", count, "triangles")
-        rest = cloth.flattened(self.particles["q"], faces) if material is None else numbers(material, "material")
+        rest = cloth.flatten(self.particles["q"], faces) if material is None else numbers(material, "material")
         return self.triangles.add(
             count, indices=faces, ke=ke, shear=shear, nu=nu, damping=damping, drag=drag, lift=lift,
             rest=rest.reshape(count, 6),
@@ -362,7 +362,7 @@ class ModelBuilder:
 
     def place(self, vertices: Any, pos: Any, rot: Any, scale: float = 1.0) -> np.ndarray:
         """Vertices (n, 3) scaled, turned by the quaternion `rot` (x, y, z, w), and moved to `pos` [m]."""
-        return rotated(rot, scale * numbers(vertices, "vertices", (-1, 3))) + numbers(pos, "pos", (3,))
+        return rotate(rot, scale * numbers(vertices, "vertices", (-1, 3))) + numbers(pos, "pos", (3,))
 
     def _indices(self, indices: Any, width: int, what: str) -> np.ndarray:
         """Numbers of existing particles, no particle twice in a row."""

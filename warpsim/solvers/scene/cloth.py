@@ -141,7 +141,7 @@ def areas(points: np.ndarray, faces: np.ndarray) -> np.ndarray:
     return 0.5 * np.linalg.norm(np.cross(b - a, c - a), axis=1)
 
 
-def flattened(points: np.ndarray, faces: np.ndarray) -> np.ndarray:
+def flatten(points: np.ndarray, faces: np.ndarray) -> np.ndarray:
     """Corners (n, 3, 2) [m] of each triangle in its plane: the first at the origin, the second on the x axis."""
     a, b, c = (points[faces[:, k]] for k in range(3))
     length = np.linalg.norm(b - a, axis=1, keepdims=True)
@@ -161,7 +161,7 @@ def dihedral_angles(points: np.ndarray, quads: np.ndarray) -> np.ndarray:
     return np.arctan2(sine, np.einsum("ij,ij->i", first, second))
 
 
-def unfolded(points: np.ndarray, quads: np.ndarray) -> np.ndarray:
+def unfold(points: np.ndarray, quads: np.ndarray) -> np.ndarray:
     """Shapes (n, 5) of both triangles (i, k, l) and (j, l, k) of each row, in one plane: the length of the edge (k, l)
     [m], where along it i stands [-] and how far from it [m], the same of j."""
     i, j, k, l = (points[quads[:, n]] for n in range(4))  # noqa: E741
@@ -175,7 +175,7 @@ def unfolded(points: np.ndarray, quads: np.ndarray) -> np.ndarray:
 
 
 def cotangent_weights(shapes: np.ndarray) -> np.ndarray:
-    """Weights (n, 4) [1/m] of the corners (i, j, k, l) of hinges that are `unfolded`.
+    """Weights (n, 4) [1/m] of the corners (i, j, k, l) of hinges in the form that `unfold` returns.
 
     Their weighted sum is zero for a plane; for a slight fold it is the normal times the angle. From the cotangents at
     the ends of the edge (Bergou et al. 2006), divided by its length.

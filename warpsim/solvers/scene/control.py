@@ -11,7 +11,7 @@ from ...core.runtime.arrays.fixed import Fixed
 from ...errors import StateError
 from .fields import HasFields, field, fresh
 from .memory import Memory
-from .shapes import moved
+from .shapes import advance_pose
 
 if TYPE_CHECKING:
     from .model import Model
@@ -105,7 +105,7 @@ class Control(HasFields, Fixed):
 def advance_shapes(velocity: array(dtype=Any), dt: Any, transform: array(dtype=Any)):
     """Poses of shapes a time later."""
     s = tid()
-    transform[s] = moved(transform[s], velocity[s], dt)
+    transform[s] = advance_pose(transform[s], velocity[s], dt)
 
 
 @kernel

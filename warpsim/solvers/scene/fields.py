@@ -115,7 +115,7 @@ class HasFields:
             cls.__doc__ = f"{cls.__doc__.rstrip()}\n{lines}\n    "
 
 
-def filled(values: Any, dtype: Any, device: Any, requires_grad: bool) -> Any:
+def array_of(values: Any, dtype: Any, device: Any, requires_grad: bool) -> Any:
     """An array of these numbers; of integers one that nobody can write to. No numbers make one without rows."""
     if is_float(scalar_of(dtype)):
         options: dict[str, Any] = {"dtype": dtype, "device": device, "requires_grad": requires_grad}

@@ -18,7 +18,7 @@ from ...geometry.mesh.mesh import Mesh
 from ...geometry.volume.volume import Volume
 from . import closed
 from .control import Control
-from .fields import GROUPS, HasFields, field, filled, precision_of
+from .fields import GROUPS, HasFields, array_of, field, precision_of
 from .shapes import ShapeType
 from .state import State
 
@@ -142,7 +142,7 @@ class Model(HasFields, Fixed):
             setattr(self, f"{group}_count", counts[group])
         for name, f in self.fields.items():
             f.check(columns[name], counts)
-            setattr(self, name, filled(columns[name], f.dtype(types), self.device, requires_grad))
+            setattr(self, name, array_of(columns[name], f.dtype(types), self.device, requires_grad))
         self.pressure_faces = tuple(pressure_faces)
         _check_lengths(self, shapes)
         self.shape_type = tuple(ShapeType(kind) for kind in shapes.kinds)

@@ -29,7 +29,7 @@ def add(builder: ModelBuilder, triangles: Any, target: float, bulk_modulus: floa
         raise ModelError(f"{what} has target {target:g} and bulk modulus {bulk_modulus:g} Pa\nexpected: above 0")
     faces, points = builder.triangles["indices"][numbers].astype(np.int64), builder.particles["q"]
     check_closed(points, faces, f"the surface of {what}")
-    volume = enclosed(points, faces)
+    volume = volume_inside(points, faces)
     if not volume > 0.0:
         raise ModelError(f"the surface of {what} encloses {volume:g} m^3\nhelp: swap two corners of each triangle")
     shared = np.intersect1d(faces, np.concatenate([[], *(f.ravel() for f in builder.pressure_faces)]))
@@ -39,7 +39,7 @@ def add(builder: ModelBuilder, triangles: Any, target: float, bulk_modulus: floa
     return builder.pressures.add(1, target=target * volume, compliance=volume / bulk_modulus)[0]
 
 
-def enclosed(points: np.ndarray, faces: np.ndarray) -> float:
+def volume_inside(points: np.ndarray, faces: np.ndarray) -> float:
     """The volume [m^3] inside of a closed surface."""
     a, b, c = (points[faces[:, k]] - points[faces[0, 0]] for k in range(3))
     return float(np.einsum("ij,ij->", a, np.cross(b, c)) / 6.0)

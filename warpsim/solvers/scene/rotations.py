@@ -10,7 +10,7 @@ from ...arguments import numbers
 from ...errors import ModelError
 
 
-def rotated(rotation: Any, points: np.ndarray) -> np.ndarray:
+def rotate(rotation: Any, points: np.ndarray) -> np.ndarray:
     """Points (n, 3) turned by a unit quaternion: p + 2 w (u x p) + 2 u x (u x p)."""
     q = numbers(rotation, "rotation")
     if q.shape != (4,) or not np.isclose(np.linalg.norm(q), 1.0, rtol=1.0e-4):

@@ -274,7 +274,7 @@ def to_world(pose: Transform[Float], p: Vec[3, Float]) -> Vec[3, Float]:
 
 
 @func
-def turned(rotation: Quat[Float], angular: Vec[3, Float], t: Float) -> Quat[Float]:
+def advance_rotation(rotation: Quat[Float], angular: Vec[3, Float], t: Float) -> Quat[Float]:
     """A rotation after turning for `t` [s] with a constant angular velocity [rad/s] of the world: exp(t w / 2) q."""
     half = 0.5 * t * angular
     square = dot(half, half)
@@ -286,10 +286,10 @@ def turned(rotation: Quat[Float], angular: Vec[3, Float], t: Float) -> Quat[Floa
 
 
 @func
-def moved(pose: Transform[Float], twist: Vec[6, Float], t: Float) -> Transform[Float]:
+def advance_pose(pose: Transform[Float], twist: Vec[6, Float], t: Float) -> Transform[Float]:
     """A pose after `t` [s] of a constant twist: angular velocity, then velocity of the origin."""
     position = transform_get_translation(pose) + t * spatial_bottom(twist)
-    return transformation(position, turned(transform_get_rotation(pose), spatial_top(twist), t))
+    return transformation(position, advance_rotation(transform_get_rotation(pose), spatial_top(twist), t))
 
 
 @func

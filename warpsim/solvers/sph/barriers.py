@@ -29,8 +29,8 @@ from ...core.runtime.arrays.fixed import Fixed
 from ...geometry.hash_grid.neighbors import nearest_image
 from ..neighbours.verlet_list import vector_of
 from ..scene.memory import Memory, refill_all
-from ..scene.rotations import rotated
-from ..scene.shapes import DISTANCE, ShapeType, moved, surface_velocity, to_shape, to_world
+from ..scene.rotations import rotate
+from ..scene.shapes import DISTANCE, ShapeType, advance_pose, surface_velocity, to_shape, to_world
 from .extents import ENDLESS, extent
 from .sampling import distances
 
@@ -176,7 +176,7 @@ class Barriers(Fixed):
         an endless one, and behind it, bool (n,)."""
         deepest, lost = np.full(len(points), -np.inf), np.zeros(len(points), dtype=bool)
         for s in range(self.model.shape_count):
-            centre = pose[s, :3] + rotated(pose[s, 3:], np.array([self._images[s][1]], dtype=np.float64))
+            centre = pose[s, :3] + rotate(pose[s, 3:], np.array([self._images[s][1]], dtype=np.float64))
             place = points.copy()
             if self._is_imaged(s):
                 period, ends = (np.array(self._images[s][k], dtype=np.float64) for k in (0, 2))
@@ -315,7 +315,7 @@ def _hold_kernel(shape_type: int, imaged: bool, dim: int, watched: bool) -> Any:
                     if waits == 0:
                         atomic_add(counts, INSIDE, int32(1))
                 elif away < barrier.gap + reached:
-                    after = moved(pose[s], twist[s], dt)
+                    after = advance_pose(pose[s], twist[s], dt)
                     travel = to_shape(after, place) - local
                     n, far = in_sheet(quat_rotate(transform_get_rotation(after), normal))
                     lacking = barrier.gap - away - dot(normal, travel)

@@ -19,7 +19,7 @@ from ...core.language import array, empty, kernel, launch, tid, uint64
 from ...errors import ModelError
 from ..scene.bands import check_band
 from ..scene.model import Model
-from ..scene.rotations import rotated
+from ..scene.rotations import rotate
 from ..scene.shapes import for_shape
 from .extents import ENDLESS, corners
 
@@ -69,7 +69,7 @@ def sample_shapes(
             near = cKDTree(taken).query(points)[0] if len(taken) else np.full(len(points), np.inf)
             points, toward = (a[near > _CLOSE * spacing] for a in (points, toward))
         places.append(points)
-        towards.append(rotated(poses[s, 3:] * _BACK, toward))
+        towards.append(rotate(poses[s, 3:] * _BACK, toward))
     shape = np.repeat(np.arange(model.shape_count), [len(p) for p in places])
     local = [_local(pose, points) for pose, points in zip(poses, places, strict=True)]
     whole = (np.concatenate([np.empty((0, 3)), *a]) for a in (local, towards))
@@ -84,13 +84,13 @@ def _in_period(points: np.ndarray, origin: np.ndarray, period: Sequence[float], 
 
 def _local(pose: np.ndarray, points: np.ndarray) -> np.ndarray:
     """Points of the world in the frame of a pose."""
-    return rotated(pose[3:] * _BACK, points - pose[:3])
+    return rotate(pose[3:] * _BACK, points - pose[:3])
 
 
 def in_world(model: Model, local: np.ndarray, shape: np.ndarray) -> np.ndarray:
     """Points (n, 3) in the frames of their shapes as points of the world [m]."""
     poses = model.shape_transform.numpy().astype(np.float64).reshape(-1, 7)
-    parts = [rotated(pose[3:], local[shape == s]) + pose[:3] for s, pose in enumerate(poses)]
+    parts = [rotate(pose[3:], local[shape == s]) + pose[:3] for s, pose in enumerate(poses)]
     return np.concatenate([np.empty((0, 3)), *parts])
 
 
@@ -169,7 +169,7 @@ def distances(
     out, normal = empty(n, model.dtype, device), empty(n, model.vec3, device)
     args = [s, model.shape_scale, model.shape_source[s], model.shape_heights[s], model.dtype(reach), local, out, normal]
     launch(_distance_kernel(model.shape_type[s]), n, args, device=device, record_tape=False)
-    return out.numpy().astype(np.float64), rotated(pose[3:], normal.numpy().astype(np.float64))
+    return out.numpy().astype(np.float64), rotate(pose[3:], normal.numpy().astype(np.float64))
 
 
 @for_shape

@@ -11,7 +11,7 @@ from ...core.language import (
 from ...core.lib.quaternions import quat_rotate
 from ...core.lib.spatial import spatial_top
 from ...core.lib.transforms import transform_get_rotation, transform_get_translation
-from ..scene.shapes import moved, surface_velocity, to_world
+from ..scene.shapes import advance_pose, surface_velocity, to_world
 from .around import Search
 from .density import density_of
 from .fluid import VISCOSITY
@@ -53,7 +53,7 @@ def place_walls(
     wall = number[k] - water
     s = shape[wall]
     p = to_world(pose[s], local[wall])
-    middle = moved(pose[s], twist[s], half)
+    middle = advance_pose(pose[s], twist[s], half)
     u = surface_velocity(middle, twist[s], to_world(middle, local[wall]))
     x[k] = vector(p[0], p[1], flat * plane + (1.0 - flat) * p[2])
     v[k] = vector(u[0], u[1], (1.0 - flat) * u[2])

@@ -39,7 +39,7 @@ from ...core.runtime.arrays.fixed import Fixed
 from ...core.lib.quaternions import quat_rotate
 from ...core.lib.transforms import transform_get_rotation
 from ..contact.contacts import note_filled
-from ..scene.shapes import DISTANCE, ShapeType, moved, surface_velocity, to_shape
+from ..scene.shapes import DISTANCE, ShapeType, advance_pose, surface_velocity, to_shape
 from .friction import friction_loss
 from .hits import Colliding, bounce_with, carry_on_with, hit_functions
 from .particle import move_to, position
@@ -126,7 +126,7 @@ class ShapeContact(Fixed):
 def place_shapes(transform: array(dtype=Any), velocity: array(dtype=Any), t: Any, pose: array(dtype=Any)):
     """Poses `t` [s] after the step began."""
     s = tid()
-    pose[s] = moved(transform[s], velocity[s], t)
+    pose[s] = advance_pose(transform[s], velocity[s], t)
 
 
 @func
@@ -166,7 +166,7 @@ def detect_with(distance: Func, thin: bool, is_table: bool) -> Any:
         depth, left = keep - gap, keep * 0.0 - 1.0
         if thin:
             if fast > keep and (is_table or -depth < fast):
-                once = to_shape(moved(pose, twist, -shape.h), moving.start[i])
+                once = to_shape(advance_pose(pose, twist, -shape.h), moving.start[i])
                 t = sweep(once, here, keep, scale, shape.source, heights)
                 touch = once + t * (here - once)
                 above, begun = distance(touch, scale, shape.source, heights, 2.0 * keep + fast)
@@ -204,7 +204,7 @@ def collide_with(shape_type: ShapeType, slots: int, looks: bool) -> Any:
                 rotation = transform_get_rotation(pose[s])
                 n = quat_rotate(rotation, inward)
                 u = surface_velocity(pose[s], twist[s], p)
-                past = moved(pose[s], twist[s], -h)
+                past = advance_pose(pose[s], twist[s], -h)
                 once = to_shape(past, begun)
                 way = quat_rotate(rotation, to_shape(pose[s], p) - once)
                 turn = 0.0 * n

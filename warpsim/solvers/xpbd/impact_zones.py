@@ -22,7 +22,7 @@ from ...core.language import (
 from ...core.runtime.arrays.fixed import Fixed
 from ..contact.contact_lists import sort_rows
 from ..contact.contacts import note_filled
-from ..scene.shapes import moved, to_shape, to_world
+from ..scene.shapes import advance_pose, to_shape, to_world
 from ..contact.surface_trees import exact
 from .particle import move_to
 
@@ -246,4 +246,4 @@ def ride_on(
     if struck[z] > 0 and rounds[0] > _RIDING and a[3] > 0.0:
         s = ride[z]
         if s >= 0:
-            x[i] = move_to(a, to_world(pose[s], to_shape(moved(pose[s], twist[s], -h), start[i])))
+            x[i] = move_to(a, to_world(pose[s], to_shape(advance_pose(pose[s], twist[s], -h), start[i])))

@@ -12,7 +12,7 @@ from ...core.language import (
 )  # fmt: skip
 from ..contact.crossings import deepest_edge, deepest_inside, first_crossing
 from ..particles.statistics import ParticleStatistics
-from ..scene.pressure import enclosed
+from ..scene.pressure import volume_inside
 from .substeps import SubstepChoice
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class XPBDStatistics(ParticleStatistics):
     def enclosed_volume(self) -> np.ndarray:
         """Volume inside of each surface with pressure, (pressures,) [m^3]."""
         q = self.state.particle_q.numpy().astype(np.float64)
-        return np.array([enclosed(q, faces) for faces in self.model.pressure_faces])
+        return np.array([volume_inside(q, faces) for faces in self.model.pressure_faces])
 
     @property
     def diverged(self) -> bool:

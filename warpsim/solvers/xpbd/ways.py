@@ -16,7 +16,7 @@ from ...core.language import (
 )  # fmt: skip
 from ...core.lib.quaternions import quat_rotate
 from ...core.lib.transforms import transform_get_rotation
-from ..scene.shapes import DISTANCE, ShapeType, moved, surface_velocity, to_shape, to_world
+from ..scene.shapes import DISTANCE, ShapeType, advance_pose, surface_velocity, to_shape, to_world
 from .hits import hit_functions
 from .particle import move_to, position
 
@@ -136,10 +136,10 @@ def recheck_with(shape_type: ShapeType, slots: int) -> Any:
         if by != 0 and not (convex and abs(by) == s + 1):
             p, keep = position(moving.x[i]), moving.radius[i] + margin[s]
             here, left = to_shape(pose[s], p), keep * 0.0 + 1.0
-            once = to_shape(moved(pose[s], twist[s], -h), moving.start[i])
+            once = to_shape(advance_pose(pose[s], twist[s], -h), moving.start[i])
             if line == LEG:
                 left = moving.leg[i][3]
-                once = to_shape(moved(pose[s], twist[s], -left * h), position(moving.leg[i]))
+                once = to_shape(advance_pose(pose[s], twist[s], -left * h), position(moving.leg[i]))
             way = here - once
             far = length(way)
             t = sweep(once, here, keep, scale[s], shape.source, heights)
@@ -153,7 +153,7 @@ def recheck_with(shape_type: ShapeType, slots: int) -> Any:
                     back = depth * n
                     if line == LEG:
                         left = left * (1.0 - t)
-                        at = to_world(moved(pose[s], twist[s], -left * h), touch)
+                        at = to_world(advance_pose(pose[s], twist[s], -left * h), touch)
                         moving.leg[i] = vector(at[0], at[1], at[2], left)
                     else:
                         back = quat_rotate(rotation, touch - here + (keep - above) * inward)
