@@ -17,6 +17,7 @@ from ...errors import Location
 from ..ir.def_use import used_values
 from ..ir.nodes import Call, Constant, Function, Value
 from ..ops.lanes import like, suffix
+from ..ops.native import unit_of
 from ..ops.values import from_memory, into_memory, llvm_type, rounded
 from ..passes.analysis.decisions import deciding
 from ..types import scalars, structs
@@ -73,8 +74,10 @@ class Target:
     def value(self, call: Call, args: list[list[Any]]) -> Any:
         """The value of a call, by its row."""
         self.call, self.location = call, call.location
-        result = call.op.value(self, call, args)
-        return result if call.op.effect else rounded(self.builder, call, args, result)
+        row = call.row
+        assert row.value is not None
+        result = row.value(self, call, args)
+        return result if row.effect else rounded(self.builder, call, args, result)
 
     @property
     def decides(self) -> bool:
@@ -92,7 +95,7 @@ class Target:
 
     # ----- to be supplied by the target -----------------------------------------------------
 
-    def math(self, name: str, t: type, parts: tuple) -> Any:
+    def math(self, name: str, t: type, parts: tuple[ll.Value, ...]) -> Any:
         raise NotImplementedError
 
     def atomic(self, kind: str, address: Any, element: Any, operands: list[list[Any]], call: Call) -> list[Any]:
@@ -112,7 +115,7 @@ class Target:
     def call_native(self, call: Call, arguments: Any, results: Any) -> None:
         """Call a unit of native text on blocks of arguments and of room for results."""
         kind = ll.FunctionType(ll.VoidType(), [BYTES, BYTES])
-        self.builder.call(self.external(call.op.unit.symbol, kind), [arguments, results])
+        self.builder.call(self.external(unit_of(call).symbol, kind), [arguments, results])
 
     # ----- loops ----------------------------------------------------------------------------
 
@@ -295,13 +298,13 @@ class Target:
 
     # ----- updates --------------------------------------------------------------------------
 
-    def update(self, kind: str, pointer: Any, t: type, parts: tuple) -> Any:
+    def update(self, kind: str, pointer: Any, t: type, parts: tuple[ll.Value, ...]) -> Any:
         """An atomic's plain form: read, combine, write; returns the value before."""
         old = from_memory(self.builder, self.builder.load(pointer), t)
         self.builder.store(into_memory(self.builder, self.combined(kind, t, old, parts), t), pointer)
         return old
 
-    def combined(self, kind: str, t: type, old: Any, parts: tuple) -> Any:
+    def combined(self, kind: str, t: type, old: Any, parts: tuple[ll.Value, ...]) -> Any:
         """What an atomic of `kind` leaves in memory that held `old`."""
         b, x = self.builder, parts[0]
         if kind in ("min", "max"):
@@ -331,9 +334,10 @@ class Target:
     def again(self, value: Value) -> list[Any]:
         """A uniform value recomputed here, since the body's copy does not reach the exit."""
         if isinstance(value, Constant) or value in self.fn.params:
-            return self.lowering.flat(value)
+            flat: list[ll.Value] = self.lowering.flat(value)
+            return flat
         maker = self.plan.definitions[value]
-        results = self.value(maker, [self.again(a) for a in maker.args])
+        results: list[Any] = self.value(maker, [self.again(a) for a in maker.args])
         return results if len(maker.results) == 1 else results[maker.results.index(value)]
 
     # ----- checks ---------------------------------------------------------------------------
@@ -406,7 +410,8 @@ class Target:
         data = self.builder.bitcast(slot, BYTES)
         if cleared:
             self.clear(data, words * WORD)
-        strides, stride = [], item
+        strides: list[int] = []
+        stride = item
         for extent in reversed(t.local_shape):
             strides.insert(0, stride)
             stride *= extent

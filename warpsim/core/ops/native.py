@@ -27,6 +27,7 @@ from llvmlite import ir as ll
 
 from ...errors import Location, NativeCodeError, NotDifferentiableError
 from ..ir.builder import active_builder
+from ..ir.nodes import Call
 from ..types import structs
 from ..types.arrays import ArrayType, type_name
 from ..types.cotangents import has_cotangent
@@ -132,6 +133,12 @@ def ascii_name(name: str) -> str:
     return re.sub(r"\W", "_", name, flags=re.ASCII)
 
 
+def unit_of(call: Call) -> Unit:
+    """The unit that a call of native code calls."""
+    assert isinstance(call.op, NativeRow) and call.op.unit is not None
+    return call.op.unit
+
+
 def native_row(unit: Unit) -> NativeRow:
     """The row of a unit. What it may do follows from what it is given.
 
@@ -215,7 +222,7 @@ def offsets(types: tuple[Any, ...]) -> tuple[list[int], int]:
 
 def _value(target: Any, call: Any, args: list[list[Any]]) -> Any:
     """Write the arguments to the stack, call, read the results."""
-    b, unit = target.builder, call.op.unit
+    b, unit = target.builder, unit_of(call)
     starts, size = offsets(unit.argument_types)
     arguments = _block(target, size)
     for arg, t, at in zip(args, unit.argument_types, starts, strict=True):

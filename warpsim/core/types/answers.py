@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cache, wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-P = ParamSpec("P")
+Derive = TypeVar("Derive", bound=Callable[..., Any])
 R = TypeVar("R")
 
 
-def per_type(derive: Callable[P, R]) -> Callable[P, R]:
+def per_type(derive: Derive) -> Derive:
     """Decorator: asks once for each type, the first argument, and the others; the answer goes with the type."""
     lasting: Any = cache(derive)
 
@@ -26,12 +26,12 @@ def per_type(derive: Callable[P, R]) -> Callable[P, R]:
         if known is None:  # numbers and vectors stay
             return lasting(t, *rest)
         key = (derive, t, *rest)
-        return known[key] if key in known else known.setdefault(key, derive(t, *rest))  # type: ignore[arg-type]
+        return known[key] if key in known else known.setdefault(key, derive(t, *rest))
 
     return answer  # type: ignore[return-value]
 
 
-def per_object(derive: Callable[P, R]) -> Callable[P, R]:
+def per_object(derive: Derive) -> Derive:
     """Decorator: asks once for each object, the first argument, and the others. Answers must not refer to it."""
     answers: WeakKeyDictionary[Any, dict[tuple[Any, ...], Any]] = WeakKeyDictionary()
 
@@ -40,7 +40,7 @@ def per_object(derive: Callable[P, R]) -> Callable[P, R]:
         known = answers.get(x)
         if known is None:
             known = answers.setdefault(x, {})
-        return known[rest] if rest in known else known.setdefault(rest, derive(x, *rest))  # type: ignore[arg-type]
+        return known[rest] if rest in known else known.setdefault(rest, derive(x, *rest))
 
     return answer  # type: ignore[return-value]
 

@@ -34,7 +34,7 @@ class ArrayType:
             return f"local_array({type_name(self.dtype)}, shape={self.local_shape})"
         return f"{name}({type_name(self.dtype)}, ndim={self.ndim})"
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         return array_type, (self.dtype, self.ndim, self.indexed, self.local_shape)
 
     def __or__(self, other: Any) -> OneOf:
@@ -49,7 +49,7 @@ class OneOf:
 
     def __init__(self, *members: Any):
         flat = [part for m in members for part in (m.members if isinstance(m, OneOf) else (m,))]
-        self.members = tuple(dict.fromkeys(flat))
+        self.members: tuple[Any, ...] = tuple(dict.fromkeys(flat))
 
     def __or__(self, other: Any) -> OneOf:
         return OneOf(self, other)
@@ -113,4 +113,5 @@ def type_name(t: Any) -> str:
         return "bool" if t is scalars.bool_ else t.__name__
     if compounds.is_compound(t):
         return t.__name__
-    return getattr(t, "__name__", repr(t))
+    name: str = getattr(t, "__name__", repr(t))
+    return name

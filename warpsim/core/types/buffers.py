@@ -7,7 +7,7 @@ counterpart in C, and NumPy reads `ctypes` arrays before it asks for `__array__`
 from __future__ import annotations
 
 import ctypes
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -20,10 +20,15 @@ C_TYPES: dict[type, Any] = {
 """How C passes scalars; floats of 16 bits as their bits."""
 
 Array = ctypes.Array
-ArrayType: type = type(ctypes.Array)
+if TYPE_CHECKING:
+    from _ctypes import _PyCArrayType
+
+    ArrayType = _PyCArrayType
+else:
+    ArrayType = type(ctypes.Array)
 """The class of `ctypes` array classes."""
 
-_from_buffer: Any = ArrayType.from_buffer  # type: ignore[attr-defined]
+_from_buffer: Any = ArrayType.from_buffer
 
 T = TypeVar("T")
 
@@ -49,5 +54,6 @@ def layout(shape: tuple[int, ...], dtype: type) -> dict[str, Any]:
 def value_over(cls: type[T], data: np.ndarray) -> T:
     """A new value of a compound class, over the memory of `data` where the class is a buffer. Nothing else is set."""
     if not issubclass(cls, ctypes.Array):
-        return cast(T, object.__new__(cls))
-    return cast(T, _from_buffer(cls, data))
+        return object.__new__(cls)
+    value: T = _from_buffer(cls, data)
+    return value

@@ -32,7 +32,7 @@ class Components:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __iter__(self) -> Iterator:
+    def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(self.shape[0]))
 
     def __getitem__(self, index: Any) -> Any:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -49,7 +49,7 @@ def transformation(dtype: Any = float) -> type[Compound]:
     return compound_type("transform", (7,), _scalar(dtype))
 
 
-def is_compound(t: Any) -> bool:
+def is_compound(t: object) -> TypeGuard[type[Compound]]:
     return isinstance(t, type) and issubclass(t, Compound)
 
 
@@ -84,9 +84,9 @@ def _extent(value: Any, least: int = 1) -> int:
 
 def _scalar(dtype: Any) -> type:
     scalar = canonical(dtype)
-    if not scalars.is_scalar(scalar):
-        raise TypeError(f"component type is {dtype!r}\nexpected: a scalar type such as float, int, wp.float64")
-    return scalar
+    if scalars.is_scalar(scalar):
+        return scalar
+    raise TypeError(f"component type is {dtype!r}\nexpected: a scalar type such as float, int, wp.float64")
 
 
 def standard_names() -> dict[str, type[Compound]]:

@@ -17,20 +17,20 @@ _NO_LISTS = (str, bytes, bytearray, range, Mapping)
 def integers(written: Any) -> tuple[int, ...] | None:
     """Extents as integers of Python; None for all else: truth values, texts, ranges, sets, sequences in sequences."""
     if written.__class__ is not tuple:
-        whole = _integer(written)
-        if whole is not None:
-            return (whole,)
+        try:
+            return (_integer(written),)
+        except TypeError:
+            pass
         if isinstance(written, _NO_LISTS) or not hasattr(written, "__getitem__"):
             return None
     try:
-        parts = tuple([n if n.__class__ is int else _integer(n) for n in written])
-    except TypeError:  # an array without dimensions
+        return tuple([n if n.__class__ is int else _integer(n) for n in written])
+    except TypeError:  # what is no integer, or an array without dimensions
         return None
-    return None if None in parts else parts
 
 
-def _integer(n: Any) -> int | None:
-    try:
-        return None if isinstance(n, bool | np.bool_) else operator.index(n)
-    except TypeError:  # arrays of integers have an index method too
-        return None
+def _integer(n: Any) -> int:
+    """The integer that `n` is. Raises `TypeError` for all else, as for arrays, which have an index method too."""
+    if isinstance(n, bool | np.bool_):
+        raise TypeError
+    return operator.index(n)

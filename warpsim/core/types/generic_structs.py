@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from . import compounds
@@ -19,8 +20,8 @@ from .scalars import canonical
 from .signatures import ArrayPattern, CompoundPattern, Float
 from .structs import Struct, annotations_of, struct
 
-_KINDS = {
-    "vector": lambda shape, dtype: compounds.vector(*shape, dtype), "matrix": compounds.matrix,
+_KINDS: dict[str, Callable[..., type[compounds.Compound]]] = {
+    "vector": lambda shape, dtype: compounds.vector(shape[0], dtype), "matrix": compounds.matrix,
     "quaternion": lambda _shape, dtype: compounds.quaternion(dtype),
     "transform": lambda _shape, dtype: compounds.transformation(dtype),
 }  # fmt: skip

@@ -166,7 +166,7 @@ _METHODS: dict[str, Any] = {
 
 def _class(plain: type, new: Callable[..., Any], c_type: Any) -> Any:
     """A scalar class, and its entry in `OWN`."""
-    limits: Any = np.finfo(plain) if new is _new_float else np.iinfo(plain)  # type: ignore[type-var]
+    limits: Any = np.finfo(plain) if new is _new_float else np.iinfo(plain)
     lowest, largest = (np.asarray(limit).item() for limit in (limits.min, limits.max))
     facts = {"plain": plain, "_type_": c_type, "lowest": lowest, "largest": largest}
     about = f"{new.__doc__} It is NumPy's {plain.__name__}, with `.value`."

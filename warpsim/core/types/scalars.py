@@ -7,7 +7,7 @@ is `numpy.bool_`; `bfloat16` is ml_dtypes' class, which is imported when somebod
 from __future__ import annotations
 
 from operator import index
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -69,7 +69,7 @@ def numpy_class(t: type) -> Any:
     return t.plain if issubclass(t, Number) else t
 
 
-def is_scalar(t: Any) -> bool:
+def is_scalar(t: object) -> TypeGuard[type[Any]]:
     return (t in SCALARS or is_bfloat16(t)) if isinstance(t, type) else False
 
 

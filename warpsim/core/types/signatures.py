@@ -101,6 +101,10 @@ class PiecesPattern:
     dtype: Any
     base: type
 
+    def is_family_of(self, t: object) -> bool:
+        """Whether a struct is an array in pieces, or a selection, as this pattern wants it."""
+        return structs.is_struct(t) and self.base in t.__bases__
+
     def __repr__(self) -> str:
         return f"{self.base.__name__}({type_name(self.dtype)})"
 
@@ -153,8 +157,8 @@ def match(pattern: Any, t: Any, bound: Bindings) -> bool:
     if isinstance(pattern, ArrayType):
         return _match_array(pattern, t, bound)
     if isinstance(pattern, PiecesPattern):
-        return structs.is_struct(t) and pattern.base in t.__bases__ and match(pattern.dtype, t.element, bound)
-    return scalars.canonical(pattern) == t
+        return pattern.is_family_of(t) and match(pattern.dtype, t.element, bound)
+    return bool(scalars.canonical(pattern) == t)
 
 
 def _match_tuple(pattern: Any, types: tuple[Any, ...], bound: Bindings) -> bool:
@@ -234,7 +238,8 @@ def matrix(shape: Any, dtype: Any = float) -> Any:
 
     Raises `TypeError` for a dtype that is not a scalar type, `ValueError` for a bad shape.
     """
-    rows, columns = (Any, Any) if shape is Any else compounds.rows_and_columns(shape)
+    extents: tuple[Any, Any] = (Any, Any) if shape is Any else compounds.rows_and_columns(shape)
+    rows, columns = extents
     return Mat[rows, columns, dtype] if _is_open(rows, columns, dtype) else compounds.matrix((rows, columns), dtype)
 
 
@@ -253,4 +258,4 @@ def _is_open(*parts: Any) -> bool:
 
 
 for _make in (vector, matrix, quaternion, transformation):
-    _make.kernel_form = "type_function"  # type: ignore[attr-defined]  # usable inside kernels
+    _make.kernel_form = "type_function"  # type: ignore[union-attr]  # usable inside kernels

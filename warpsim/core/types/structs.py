@@ -10,7 +10,7 @@ import inspect
 import sys
 from collections.abc import Iterator
 from copy import copy
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -149,7 +149,9 @@ def _struct_of(cls: Any) -> type[Struct]:
             )
     methods = {name: member for name, member in vars(cls).items() if _is_method(name, member) and name not in hints}
     body = methods | {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
-    return StructType(cls.__name__, (Struct,), {**body, "__struct__": Layout(hints, defaults)})
+    record = StructType(cls.__name__, (Struct,), {**body, "__struct__": Layout(hints, defaults)})
+    assert issubclass(record, Struct)
+    return record
 
 
 def annotations_of(cls: type) -> dict[str, Any]:
@@ -211,7 +213,7 @@ def members(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
         yield name, value
 
 
-def is_struct(t: Any) -> bool:
+def is_struct(t: object) -> TypeGuard[type[Struct]]:
     return isinstance(t, type) and issubclass(t, Struct)
 
 

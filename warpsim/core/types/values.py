@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import re
 from functools import cache
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from . import scalars
 from .buffers import Array, ArrayType, c_type, holds, layout, value_over
 from .components import Components, check_whole
 from .value_operators import Operators
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 MAX_SIZE = 1024
 
@@ -54,8 +57,9 @@ class BufferedType(ArrayType, CompoundType):
 def _named_again(bases: tuple[type, ...], body: dict[str, Any]) -> CompoundType | None:
     """The compound type that a class statement only gives a name."""
     named = next(iter(bases), None)
-    is_one = isinstance(named, CompoundType) and "kind" in vars(named) and len(bases) == 1
-    return named if is_one and set(body) <= _SAYS_NOTHING else None
+    if not isinstance(named, CompoundType) or "kind" not in vars(named) or len(bases) != 1:
+        return None
+    return named if set(body) <= _SAYS_NOTHING else None
 
 
 _SAYS_NOTHING = {"__module__", "__qualname__", "__doc__", "__firstlineno__", "__static_attributes__"}
@@ -99,7 +103,7 @@ class Compound(Components, Operators, metaclass=CompoundType):
         return self._over(self._data.copy())
 
     @classmethod
-    def _build(cls, components: tuple) -> np.ndarray:
+    def _build(cls, components: tuple[Any, ...]) -> np.ndarray:
         if not components:
             data = np.zeros(cls.shape, cls.memory)
             if cls.kind == "transform":
@@ -167,7 +171,7 @@ class Compound(Components, Operators, metaclass=CompoundType):
 
     # ----- NumPy --------------------------------------------------------------------------
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
         """The components, which change with the array; a copy where one is asked for or the type is another."""
         data = self._data if dtype is None else self._data.astype(dtype, copy=False)
         if copy is False and data is not self._data:
@@ -176,7 +180,8 @@ class Compound(Components, Operators, metaclass=CompoundType):
 
     def numpy(self) -> np.ndarray:
         """A copy of the components as an array of shape `shape`."""
-        return self._data.copy()
+        components: np.ndarray = self._data.copy()
+        return components
 
     # ----- comparison and text ------------------------------------------------------------
 
@@ -200,7 +205,7 @@ class Compound(Components, Operators, metaclass=CompoundType):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._data.tolist()})"
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (self.kind, self.shape, self.memory.name, self._data)
 
 
@@ -226,9 +231,12 @@ def compound_type(kind: str, shape: tuple[int, ...], dtype: type) -> type[Compou
     facts = {"kind": kind, "shape": shape, "dtype": dtype, "memory": np.dtype(dtype), "size": size}
     attributes = facts | {"__slots__": ("__dict__", "_data")}
     name = _name(kind, shape, dtype)
-    if not holds(dtype):
-        return CompoundType(name, (Compound,), attributes | _for_programs(shape, dtype))
-    return BufferedType(name, (Compound, Array), attributes | layout(shape, dtype))
+    if holds(dtype):
+        cls: CompoundType = BufferedType(name, (Compound, Array), attributes | layout(shape, dtype))
+    else:
+        cls = CompoundType(name, (Compound,), attributes | _for_programs(shape, dtype))
+    assert issubclass(cls, Compound)
+    return cls
 
 
 def _type_of_shape(shape: tuple[int, ...], dtype: type) -> type[Compound]:

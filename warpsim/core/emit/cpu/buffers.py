@@ -185,7 +185,7 @@ class BufferedLowering(Lowering):
         """The buffers of what a loop carries, filled with what it starts with; None for what has none."""
         inside = self.liveness.used_in(node)
         taken: set[int] = set()
-        buffers = []
+        buffers: list[ll.Value | None] = []
         for value, param in zip(node.init, node.carried, strict=True):
             if value.type not in self.types:
                 buffers.append(None)

@@ -22,6 +22,7 @@ from llvmlite import ir as ll
 
 from ...ir.nodes import Call, For, Function, If, While, count, walk
 from ...ops.lanes import like
+from ...ops.native import unit_of
 from ...ops.values import from_memory, into_memory, llvm_type, memory_type, register_bits
 from ...passes.analysis.atomics import AtomicPlan
 from ...passes.analysis.cost import estimate
@@ -235,7 +236,7 @@ class CpuTarget(ThreadLoops, CpuMath):
             return self.gathered if call in self.plan.gathered else self.scattered
         return self.concurrent
 
-    def combined(self, kind: str, t: type, old: Any, parts: tuple) -> Any:
+    def combined(self, kind: str, t: type, old: Any, parts: tuple[ll.Value, ...]) -> Any:
         """As on every target, but exact where threads meet: in any order extremes give the same bits.
 
         A NaN loses against every number and -0 is less than +0. Floats are compared and swapped by
@@ -250,7 +251,7 @@ class CpuTarget(ThreadLoops, CpuMath):
             return b.select(b.icmp_signed("==", b.bitcast(old, word), b.bitcast(parts[0], word)), parts[1], old)
         return super().combined(kind, t, old, parts)
 
-    def exchange(self, kind: str, pointer: Any, t: type, parts: tuple) -> Any:
+    def exchange(self, kind: str, pointer: Any, t: type, parts: tuple[ll.Value, ...]) -> Any:
         """The atomic instruction; floats that x86 cannot do go round a compare-and-swap."""
         b = self.builder
         if scalars.is_bfloat16(t):
@@ -266,7 +267,7 @@ class CpuTarget(ThreadLoops, CpuMath):
             name = f"u{name}" if kind in ("min", "max") and not scalars.is_signed(t) else name
         return b.atomic_rmw(name, pointer, parts[0], "monotonic")
 
-    def exchange_by_swaps(self, kind: str, pointer: Any, t: type, parts: tuple) -> Any:
+    def exchange_by_swaps(self, kind: str, pointer: Any, t: type, parts: tuple[ll.Value, ...]) -> Any:
         """Combine and swap until nobody came between."""
         b = self.builder
         guess, before = b.load(pointer), b.block
@@ -344,7 +345,7 @@ class CpuTarget(ThreadLoops, CpuMath):
 
     def call_native(self, call: Call, arguments: Any, results: Any) -> None:
         """A unit that throws an exception ends the range of threads, and the launch raises what it said."""
-        b, unit = self.builder, call.op.unit
+        b, unit = self.builder, unit_of(call)
         said = b.call(self.external(unit.symbol, ll.FunctionType(BYTES, [BYTES, BYTES])), [arguments, results])
         if snippets.throws(unit):
             words = b.ptrtoint(said, I64)

@@ -100,6 +100,7 @@ class Room:
         """A compound in memory as one vector."""
         b, scalar = self.b, self.kinds[0]
         if len(self.kinds) != 3:
+            assert self.whole is not None
             return b.load(b.bitcast(address, self.whole.as_pointer()), align=1)
         pair = b.load(b.bitcast(address, ll.VectorType(scalar, 2).as_pointer()), align=1)
         third = b.load(b.gep(b.bitcast(address, scalar.as_pointer()), [I32(2)]), align=1)

@@ -379,7 +379,7 @@ class Waiting:
     mask: Any
 
     def perform(self, target: Any, k: Any) -> None:
-        before = [[]] * (1 + self.call.args[0].type.ndim)
+        before: list[list[ll.Value]] = [[]] * (1 + self.call.args[0].type.ndim)
         target.place = self.place(k)
         target.value(self.call, [*before, *([read(k) for read in flat] for flat in self.values)])
         target.place = None

@@ -41,7 +41,7 @@ _PURE = ("nounwind", "willreturn", "memory(none)")
 class CpuMath(Target):
     """What a target needs for mathematics on this processor; a module that is complete must be told what it keeps."""
 
-    def math(self, name: str, t: type, parts: tuple) -> Any:
+    def math(self, name: str, t: type, parts: tuple[ll.Value, ...]) -> Any:
         b, t = self.builder, scalars.register_type(t)
         if t is scalars.float16:
             wide = tuple(b.fpext(x, like(ll.FloatType(), x)) for x in parts)
@@ -57,13 +57,13 @@ class CpuMath(Target):
             return self.each_lane(name, t, parts) if alone else self.by_pieces(whole, parts)
         return b.call(self.by_library(symbol, kind, whole) if alone else self.by_lane(symbol, kind, whole), parts)
 
-    def each_lane(self, name: str, t: type, parts: tuple) -> Any:
+    def each_lane(self, name: str, t: type, parts: tuple[ll.Value, ...]) -> Any:
         """A function of vectors, lane by lane."""
         b = self.builder
         lanes = [self.math(name, t, tuple(lane(b, x, k) for x in parts)) for k in range(parts[0].type.count)]
         return packed(b, lanes)
 
-    def by_pieces(self, whole: Any, parts: tuple) -> Any:
+    def by_pieces(self, whole: Any, parts: tuple[ll.Value, ...]) -> Any:
         """A function of vectors, as many lanes at a time as `whole` takes."""
         b, lanes, size = self.builder, parts[0].type.count, whole.function_type.return_type.count
         lanes_out: list[Any] = []

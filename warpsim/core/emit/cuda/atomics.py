@@ -63,7 +63,7 @@ class CudaAtomics(Target):
         b, kind = self.builder, memory_type(t).as_pointer()
         return [b.bitcast(b.gep(address, [ll.Constant(I64, k * size)]) if k else address, kind) for k in range(count)]
 
-    def reduce(self, kind: str, pointer: Any, t: type, parts: tuple) -> Any:
+    def reduce(self, kind: str, pointer: Any, t: type, parts: tuple[ll.Value, ...]) -> Any:
         """The update that returns nothing, so that no thread waits for it; NVVM has it as assembly alone."""
         b, x = self.builder, parts[0]
         if kind == "sub":
@@ -76,7 +76,7 @@ class CudaAtomics(Target):
         b.asm(signature, text, f"l,{operand},~{{memory}}", [place, x], side_effect=True)
         return x
 
-    def exchange(self, kind: str, pointer: Any, t: type, parts: tuple) -> Any:
+    def exchange(self, kind: str, pointer: Any, t: type, parts: tuple[ll.Value, ...]) -> Any:
         """The atomic update of one component; returns the value before."""
         if scalars.bits(t) < 32:
             return self.exchange_in_word(kind, pointer, t, parts)
@@ -89,7 +89,7 @@ class CudaAtomics(Target):
         name = f"u{name}" if kind in ("min", "max") and not scalars.is_signed(t) else name
         return b.atomic_rmw(name, pointer, parts[0], "monotonic")
 
-    def exchange_float(self, kind: str, pointer: Any, t: type, parts: tuple) -> Any:
+    def exchange_float(self, kind: str, pointer: Any, t: type, parts: tuple[ll.Value, ...]) -> Any:
         b, x, bits = self.builder, parts[0], scalars.bits(t)
         if kind in ("add", "sub"):
             share = x if kind == "add" else b.fsub(ll.Constant(x.type, -0.0), x)
@@ -153,7 +153,7 @@ class CudaAtomics(Target):
             old.add_incoming(bits, block)
         return old
 
-    def combined(self, kind: str, t: type, old: Any, parts: tuple) -> Any:
+    def combined(self, kind: str, t: type, old: Any, parts: tuple[ll.Value, ...]) -> Any:
         """As on every target, but floats follow the rules of the atomics above."""
         b, x = self.builder, parts[0]
         if not scalars.is_float(t) or kind not in ("min", "max", "cas"):
@@ -166,7 +166,7 @@ class CudaAtomics(Target):
         rescue = b.and_(b.fcmp_ordered("ord", x, x), b.fcmp_unordered("uno", old, old))
         return b.select(b.or_(b.fcmp_ordered(symbol, x, old), b.or_(signs, rescue)), x, old)
 
-    def exchange_in_word(self, kind: str, pointer: Any, t: type, parts: tuple) -> Any:
+    def exchange_in_word(self, kind: str, pointer: Any, t: type, parts: tuple[ll.Value, ...]) -> Any:
         """8 and 16 bits: swap the aligned 32-bit word around the element until nobody came between."""
         b, narrow = self.builder, ll.IntType(scalars.bits(t))
         offset = b.and_(b.ptrtoint(pointer, I64), ll.Constant(I64, 3))

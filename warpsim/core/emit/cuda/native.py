@@ -53,7 +53,7 @@ def _compiled(source: str, arch: tuple[int, int], option: bytes, form: str, fast
 
 def _kept(nvrtc: Any, program: Any, form: str) -> bytes:
     """What NVRTC keeps for a program: `PTX`, `LTOIR` or `ProgramLog`."""
-    content = b" " * _checked(nvrtc, getattr(nvrtc, f"nvrtcGet{form}Size")(program))  # NVRTC writes into it
+    content: bytes = b" " * _checked(nvrtc, getattr(nvrtc, f"nvrtcGet{form}Size")(program))  # NVRTC writes into it
     _checked(nvrtc, getattr(nvrtc, f"nvrtcGet{form}")(program, content))
     return content
 

@@ -38,7 +38,7 @@ I16 = ll.IntType(16)
 _CONSTANT = 4  # address space
 
 
-class _Builder(ll.IRBuilder):
+class _Builder(ll.IRBuilder):  # type: ignore[misc]  # llvmlite ships no types
     """Moves half precision through memory as 16-bit integers, bit for bit.
 
     NVVM's older dialect joins neighbouring accesses to the stack, and fails on eight joined halves.
@@ -146,7 +146,8 @@ class CudaTarget(CudaAtomics):
 
     def decoded(self, position: Any) -> list[Any]:
         """The thread index of a place in the launch, last dimension fastest."""
-        b, indices, rest = self.builder, [], position
+        indices: list[ll.Value] = []
+        b, rest = self.builder, position
         for k in range(self.ndim - 1, 0, -1):
             extent = self.header_word(1 + k)
             indices.insert(0, b.trunc(b.urem(rest, extent), I32))
@@ -200,7 +201,7 @@ class CudaTarget(CudaAtomics):
 
     # ----- mathematics ----------------------------------------------------------------------
 
-    def math(self, name: str, t: type, parts: tuple) -> Any:
+    def math(self, name: str, t: type, parts: tuple[ll.Value, ...]) -> Any:
         b, t = self.builder, scalars.register_type(t)
         if t is scalars.float16:
             wide = tuple(b.fpext(x, ll.FloatType()) for x in parts)

@@ -74,7 +74,7 @@ class _Reservation:
         self.start: int = _libc().mmap(None, length, _NOTHING, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
         if self.start == _FAILED:
             raise _refused(length)
-        self._free = [(self.start, length)]  # apart from each other, in order
+        self._free: list[tuple[int, int]] = [(self.start, length)]  # apart from each other, in order
 
     @property
     def is_empty(self) -> bool:

@@ -200,7 +200,8 @@ def _process_symbol(name: str) -> int | None:
     native.vector_math_library()
     with contextlib.suppress(AttributeError):
         return ctypes.cast(getattr(ctypes.CDLL(None), name), ctypes.c_void_p).value
-    return llvm.address_of_symbol(name)
+    address: int | None = llvm.address_of_symbol(name)
+    return address
 
 
 def _unknown_symbol(symbol: str, reason: str) -> CompilerError:

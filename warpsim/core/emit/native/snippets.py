@@ -43,7 +43,10 @@ _SHOWN_LINES = 12
 _REFUSED = b"refused"  # in the place of a library
 _HANDLER = b"threw an exception: %s"  # what `snippet.h` makes of one
 _RECENT = 8
-_close = _ctypes.FreeLibrary if sys.platform == "win32" else _ctypes.dlclose
+if sys.platform == "win32":
+    _close = _ctypes.FreeLibrary
+else:
+    _close = _ctypes.dlclose
 
 
 class Library:

@@ -46,14 +46,13 @@ def with_compiler_room(work: Callable[[], T]) -> T:
         return work()
     outcome: list[Any] = []
 
-    @_FUNCTION
     def run(*_: Any) -> None:
         try:
             outcome.extend((work(), None))
         except BaseException as error:  # raised below, by the thread that asked
             outcome.extend((None, error))
 
-    _on_stack().function(SYMBOL, _ON_STACK)(run, None, 0, 0, 0, _COMPILER)
+    _on_stack().function(SYMBOL, _ON_STACK)(_FUNCTION(run), None, 0, 0, 0, _COMPILER)
     result, error = outcome
     if error is not None:
         raise error

@@ -30,8 +30,10 @@ class Unknown:
             return t.dtype if hasattr(t, "dtype") else t
         if name == "ndim" and isinstance(t, ArrayType):
             return t.ndim
-        if name == "shape" and (compounds.is_compound(t) or (isinstance(t, ArrayType) and t.local_shape)):
-            return t.shape if compounds.is_compound(t) else t.local_shape
+        if name == "shape" and compounds.is_compound(t):
+            return t.shape
+        if name == "shape" and isinstance(t, ArrayType) and t.local_shape:
+            return t.local_shape
         raise _unknown(self._name)
 
     def __len__(self) -> int:
