@@ -21,7 +21,7 @@ from llvmlite import ir as ll
 
 from ..ops.values import from_memory, llvm_type, memory_type, to_memory
 from ..types import scalars, structs
-from ..types.arrays import ArrayType, descriptor_words
+from ..types.arrays import ArrayType, ValueType, descriptor_words
 from ..types.compounds import is_compound
 
 I1, I8, I32, I64 = ll.IntType(1), ll.IntType(8), ll.IntType(32), ll.IntType(64)
@@ -50,7 +50,7 @@ def argument_offsets(types: list[Any]) -> tuple[list[int], int]:
     return offsets, at
 
 
-def register_types(t: Any) -> list[ll.Type]:
+def register_types(t: ValueType) -> list[ll.Type]:
     """LLVM types of the flattened value."""
     if isinstance(t, ArrayType):
         tables = t.ndim if t.indexed else 0
@@ -74,7 +74,7 @@ def stack_bytes(t: ll.Type) -> int:
     return WORD if isinstance(t, ll.PointerType) else _FLOAT_BYTES[type(t)]
 
 
-def constant_leaves(t: Any, value: Any) -> list[ll.Constant]:
+def constant_leaves(t: ValueType, value: Any) -> list[ll.Constant]:
     """A host constant as flattened LLVM constants."""
     if structs.is_struct(t):
         return [leaf for name, field in t.fields.items() for leaf in constant_leaves(field, getattr(value, name))]
@@ -91,7 +91,7 @@ def _python(x: Any, t: type) -> Any:
     return float(x) if scalars.is_float(t) else int(x)
 
 
-def load(b: Any, address: Any, t: Any, constant: bool = False) -> list[Any]:
+def load(b: ll.IRBuilder, address: ll.Value, t: ValueType, constant: bool = False) -> list[Any]:
     """Read a value of type `t` from memory at a byte pointer; `constant` memory keeps what it holds."""
     if isinstance(t, ArrayType):
         return _load_descriptor(b, address, t, constant)
@@ -101,7 +101,7 @@ def load(b: Any, address: Any, t: Any, constant: bool = False) -> list[Any]:
     return [_load_scalar(b, _offset(b, address, at), leaf, constant) for leaf, at in structs.leaves(t)]
 
 
-def contiguous(b: Any, t: Any, flat: list[Any]) -> list[Any]:
+def contiguous(b: ll.IRBuilder, t: ValueType, flat: list[Any]) -> list[Any]:
     """A flattened value whose arrays are contiguous: their strides follow from shapes, which lets loops vectorise."""
     if isinstance(t, ArrayType):
         stride: Any = ll.Constant(I64, structs.numpy_dtype(t.dtype).itemsize)
@@ -120,7 +120,7 @@ def contiguous(b: Any, t: Any, flat: list[Any]) -> list[Any]:
     return parts
 
 
-def store(b: Any, address: Any, t: Any, flat: list[Any]) -> None:
+def store(b: ll.IRBuilder, address: ll.Value, t: ValueType, flat: list[Any]) -> None:
     """Write a flattened value to memory at a byte pointer."""
     if isinstance(t, ArrayType):
         for k, x in enumerate(flat):
@@ -137,7 +137,7 @@ def store(b: Any, address: Any, t: Any, flat: list[Any]) -> None:
             b.store(to_memory(b, x, leaf), _typed(b, _offset(b, address, offset), memory_type(leaf)))
 
 
-def _load_descriptor(b: Any, address: Any, t: ArrayType, constant: bool) -> list[Any]:
+def _load_descriptor(b: ll.IRBuilder, address: ll.Value, t: ArrayType, constant: bool) -> list[Any]:
     kinds = register_types(t)
     places = [_typed(b, _offset(b, address, k * WORD), I64) for k in range(descriptor_words(t))]
     words = [load_word(b, place, constant) for place in places]
@@ -145,11 +145,11 @@ def _load_descriptor(b: Any, address: Any, t: ArrayType, constant: bool) -> list
     return [b.inttoptr(w, BYTES) if isinstance(kind, ll.PointerType) else w for w, kind in pairs]
 
 
-def _load_scalar(b: Any, address: Any, t: type, constant: bool) -> Any:
+def _load_scalar(b: ll.IRBuilder, address: ll.Value, t: type, constant: bool) -> Any:
     return from_memory(b, load_word(b, _typed(b, address, memory_type(t)), constant), t)
 
 
-def load_word(b: Any, pointer: Any, constant: bool) -> Any:
+def load_word(b: ll.IRBuilder, pointer: ll.Value, constant: bool) -> Any:
     """Read one scalar; `constant` as in `load`."""
     word = b.load(pointer)
     if constant:  # so that loops need not load it again after each store
@@ -157,9 +157,9 @@ def load_word(b: Any, pointer: Any, constant: bool) -> Any:
     return word
 
 
-def _typed(b: Any, address: Any, t: ll.Type) -> Any:
+def _typed(b: ll.IRBuilder, address: ll.Value, t: ll.Type) -> Any:
     return b.bitcast(address, t.as_pointer())
 
 
-def _offset(b: Any, address: Any, offset: int) -> Any:
+def _offset(b: ll.IRBuilder, address: ll.Value, offset: int) -> Any:
     return address if offset == 0 else b.gep(address, [ll.Constant(I64, offset)])

@@ -14,6 +14,7 @@ from llvmlite import ir as ll
 from ..ir.nodes import Call, Constant, For, If, Node, Region, Value, While, walk
 from ..ops.values import LANES, packed, unpacked
 from ..types import scalars
+from ..types.arrays import ValueType
 from ..types.compounds import is_compound
 from ..types.structs import is_struct
 from .layout import I64, constant_leaves, register_types
@@ -79,7 +80,7 @@ class Lowering:
             arms.append((self.region(region), b.block))
         self.join(node, arms, blocks[2])
 
-    def join(self, node: If, arms: list[tuple[list[list[Any]], Any]], joined: Any) -> None:
+    def join(self, node: If, arms: list[tuple[list[list[Any]], Any]], joined: ll.Block) -> None:
         """Branch from every arm (what it yields, its last block) to `joined` and bind the results to phis there."""
         results = node.results
         same = [all(x is y for flats, _ in arms for x, y in zip(flats[k], arms[0][0][k], strict=True))
@@ -118,7 +119,7 @@ class Lowering:
                 at += 1
             self.env[value] = flat
 
-    def bundle_sizes(self, t: Any) -> list[int]:
+    def bundle_sizes(self, t: ValueType) -> list[int]:
         """How many of the flat values of a type go together, in order; structs have all their fields with them."""
         if is_struct(t):
             return [size for field in t.fields.values() for size in Lowering.bundle_sizes(self, field)]
@@ -135,7 +136,7 @@ class Lowering:
             phi.add_incoming(value, block)
         return phi
 
-    def enter(self, bundles: list[Any], before: Any) -> list[Any]:
+    def enter(self, bundles: list[Any], before: ll.Block) -> list[Any]:
         """Phis at a loop head for the carried values."""
         phis = []
         for value in bundles:
@@ -148,7 +149,7 @@ class Lowering:
         """Bundles of several values."""
         return [x for value, flat in zip(values, flats, strict=True) for x in self.bundled(value, flat)]
 
-    def again(self, node: For | While, head: Any, phis: list[Any], bundles: list[Any]) -> None:
+    def again(self, node: For | While, head: ll.Block, phis: list[Any], bundles: list[Any]) -> None:
         """Close a loop: the current block feeds the head and goes there."""
         for phi, value in zip(phis, bundles, strict=True):
             phi.add_incoming(value, self.b.block)
@@ -182,7 +183,7 @@ class Lowering:
         b.position_at_end(done)
         self.bind(node.results, [self.env[p] for p in carried])
 
-    def trips(self, node: For, start: Any, stop: Any, step: Any, t: type) -> Any:
+    def trips(self, node: For, start: ll.Value, stop: ll.Value, step: ll.Value, t: type) -> Any:
         """How often the body runs: ceil((stop - start) / step), at least 0, in 64 bits."""
         if scalars.bits(t) == 64:
             return self.unsigned_trips(start, stop, step, t)
@@ -204,7 +205,7 @@ class Lowering:
         runs = b.and_(b.icmp_signed(">", distance, zero), b.icmp_signed("!=", wide[2], zero))
         return b.select(runs, rounded, zero)
 
-    def unsigned_trips(self, start: Any, stop: Any, step: Any, t: type) -> Any:
+    def unsigned_trips(self, start: ll.Value, stop: ll.Value, step: ll.Value, t: type) -> Any:
         """The same for 64-bit bounds, whose distance may need all bits: an unsigned number."""
         b, zero, one = self.b, ll.Constant(start.type, 0), ll.Constant(start.type, 1)
         less = b.icmp_signed if scalars.is_signed(t) else b.icmp_unsigned

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..ir.nodes import Call, Function, walk
 from ..ir.printer import print_function
@@ -19,7 +19,7 @@ from ..passes.reverse.extra_params import Extras
 from ..passes.simplify.handle_params import HandleParam
 from ..types.answers import per_type
 from ..types.array_ref import ArrayRef
-from ..types.arrays import ArrayType, type_name
+from ..types.arrays import ArrayType, ValueType, type_name
 from ..types.structs import is_struct
 from .fingerprint import fingerprint
 from .native import snippets
@@ -118,7 +118,7 @@ def struct_layouts(fn: Function) -> Iterator[str]:
 
 
 @per_type
-def full_name(t: Any) -> str:
+def full_name(t: ValueType) -> str:
     """The name of a type with the fields of structs in it."""
     if isinstance(t, ArrayType):
         return f"{t!r} of {full_name(t.dtype)}"

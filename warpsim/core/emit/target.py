@@ -21,7 +21,7 @@ from ..ops.native import unit_of
 from ..ops.values import from_memory, into_memory, llvm_type, rounded
 from ..passes.analysis.decisions import deciding
 from ..types import scalars, structs
-from ..types.arrays import ArrayType, type_name
+from ..types.arrays import ArrayType, ValueType, type_name
 from ..types.handles import structure_name
 from . import layout
 from .layout import BYTES, I8, I64, WORD
@@ -98,7 +98,9 @@ class Target:
     def math(self, name: str, t: type, parts: tuple[ll.Value, ...]) -> Any:
         raise NotImplementedError
 
-    def atomic(self, kind: str, address: Any, element: Any, operands: list[list[Any]], call: Call) -> list[Any]:
+    def atomic(
+        self, kind: str, address: ll.Value, element: ValueType, operands: list[list[Any]], call: Call
+    ) -> list[Any]:
         raise NotImplementedError
 
     def thread_index(self, ndim: int) -> list[Any]:
@@ -108,24 +110,24 @@ class Target:
         """Room for `count` values, allocated once per thread at function entry."""
         raise NotImplementedError
 
-    def fail(self, failed: Any, site: Site, index: Any, extent: Any) -> None:
+    def fail(self, failed: ll.Value, site: Site, index: ll.Value, extent: ll.Value) -> None:
         """Report `site` and leave the kernel when `failed` holds."""
         raise NotImplementedError
 
-    def call_native(self, call: Call, arguments: Any, results: Any) -> None:
+    def call_native(self, call: Call, arguments: ll.Value, results: ll.Value) -> None:
         """Call a unit of native text on blocks of arguments and of room for results."""
         kind = ll.FunctionType(ll.VoidType(), [BYTES, BYTES])
         self.builder.call(self.external(unit_of(call).symbol, kind), [arguments, results])
 
     # ----- loops ----------------------------------------------------------------------------
 
-    def next_round(self, head: Any, outer: bool) -> None:
+    def next_round(self, head: ll.Block, outer: bool) -> None:
         """Go back to the head of a loop; outer: it has loops in it."""
         self.builder.branch(head)
 
     # ----- parameters -----------------------------------------------------------------------
 
-    def parameters(self, block: Any) -> dict[Value, list[Any]]:
+    def parameters(self, block: ll.Value) -> dict[Value, list[Any]]:
         """Read every parameter from the argument block."""
         offsets, _ = layout.argument_offsets([p.type for p in self.fn.params])
         parts = {}
@@ -135,19 +137,19 @@ class Target:
             parts[param] = layout.contiguous(self.builder, param.type, flat) if contiguous else flat
         return parts
 
-    def argument(self, block: Any, t: Any, at: int) -> list[Any]:
+    def argument(self, block: ll.Value, t: ValueType, at: int) -> list[Any]:
         """The value of type `t` that starts `at` bytes into the argument block."""
         return layout.load(self.builder, self.builder.gep(block, [ll.Constant(I64, at)]), t)
 
     # ----- integers -------------------------------------------------------------------------
 
-    def as_index(self, x: Any, t: type) -> Any:
+    def as_index(self, x: ll.Value, t: type) -> Any:
         """An integer widened to 64 bits."""
         if scalars.bits(t) == 64:
             return x
         return (self.builder.sext if scalars.is_signed(t) else self.builder.zext)(x, like(I64, x))
 
-    def float_to_int(self, x: Any, source: type, target: type) -> Any:
+    def float_to_int(self, x: ll.Value, source: type, target: type) -> Any:
         """Truncate, saturate at the limits, NaN becomes 0."""
         sign = "s" if scalars.is_signed(target) else "u"
         t = like(llvm_type(target), x)
@@ -162,14 +164,14 @@ class Target:
 
     # ----- memory ---------------------------------------------------------------------------
 
-    def load(self, address: Any, t: Any) -> list[Any]:
+    def load(self, address: ll.Value, t: ValueType) -> list[Any]:
         return layout.load(self.builder, address, t)
 
-    def load_constant(self, address: Any, t: Any) -> list[Any]:
+    def load_constant(self, address: ll.Value, t: ValueType) -> list[Any]:
         """Read memory that does not change while kernels run."""
         return layout.load(self.builder, address, t, constant=True)
 
-    def store(self, address: Any, t: Any, flat: list[Any]) -> None:
+    def store(self, address: ll.Value, t: ValueType, flat: list[Any]) -> None:
         layout.store(self.builder, address, t, flat)
 
     def address(self, t: ArrayType, flat: list[Any], indices: list[Any], types: list[Any], call: Call) -> Any:
@@ -188,7 +190,7 @@ class Target:
             offset = step if offset is None else b.add(offset, step, flags=("nsw",))
         return b.gep(flat[0], [offset], inbounds=True)
 
-    def along_axis(self, i: Any, t: type, extent: Any, axis: int, call: Call) -> Any:
+    def along_axis(self, i: ll.Value, t: type, extent: ll.Value, axis: int, call: Call) -> Any:
         """Where an index along an axis leads, in 64 bits: negative ones count from the end, once."""
         wide = self.wide_index(i, t, call.args[1 + axis])
         if self.options.verify:
@@ -200,7 +202,7 @@ class Target:
         steady = self.is_steady(call, 1 + axis)
         return self.chosen_position(wide, extent) if steady else self.branched_position(wide, extent)
 
-    def wide_index(self, i: Any, t: type, value: Value) -> Any:
+    def wide_index(self, i: ll.Value, t: type, value: Value) -> Any:
         """An index, the value of the program it is, in 64 bits."""
         return self.as_index(i, t)
 
@@ -212,12 +214,12 @@ class Target:
         """Whether operand `k` of an access is the same in all rounds of the loop around it."""
         return bool(self.plan.ranges.is_steady(call, k))
 
-    def chosen_position(self, wide: Any, extent: Any) -> Any:
+    def chosen_position(self, wide: ll.Value, extent: ll.Value) -> Any:
         """A choice without a branch: of a number that does not change, it leaves the loop."""
         b = self.builder
         return b.select(b.icmp_signed("<", wide, ll.Constant(I64, 0)), b.add(wide, extent), wide)
 
-    def branched_position(self, wide: Any, extent: Any) -> Any:
+    def branched_position(self, wide: ll.Value, extent: ll.Value) -> Any:
         """A branch that is hardly ever taken: it delays no load. Where a loop is vectorised, LLVM makes it a choice."""
         b, here = self.builder, self.builder.block
         with b.if_then(b.icmp_signed("<", wide, ll.Constant(I64, 0)), likely=False):
@@ -239,7 +241,7 @@ class Target:
                 inside = known if inside is None else b.and_(inside, known)
         return offset, inside
 
-    def component(self, i: Any, extent: int, axis: int, call: Call) -> tuple[Any, Any]:
+    def component(self, i: ll.Value, extent: int, axis: int, call: Call) -> tuple[Any, Any]:
         """The position of a component, and whether there is one at an index; negative ones count from the end."""
         b, t, size = self.builder, call.args[1 + axis].type, ll.Constant(I64, extent)
         limits, wide = self.plan.ranges.index(call, 1 + axis), self.as_index(i, t)
@@ -260,7 +262,7 @@ class Target:
             return f"an element of {self.name_of(whole)}, a {type_name(whole.type.dtype)}"
         return f"{whole.hint}, a {type_name(whole.type)}" if whole.hint else f"a {type_name(whole.type)}"
 
-    def only_where(self, inside: Any, t: ArrayType, flat: list[Any]) -> list[Any]:
+    def only_where(self, inside: ll.Value, t: ArrayType, flat: list[Any]) -> list[Any]:
         """An array where a condition holds; elsewhere one whose elements all are one number that nobody reads."""
         b, n = self.builder, t.ndim
         words = -(-structs.numpy_dtype(t.dtype).itemsize // WORD)
@@ -274,7 +276,7 @@ class Target:
         grad = b.select(b.or_(inside, absent), grad, spare)
         return [b.select(inside, data, spare), grad, *rest[:n], *strides, *rest[2 * n :]]
 
-    def _through_table(self, table: Any, i: Any) -> Any:
+    def _through_table(self, table: ll.Value, i: ll.Value) -> Any:
         """The position that an index array gives, or `i` itself where the axis has no table."""
         b = self.builder
         missing = b.icmp_unsigned("==", b.ptrtoint(table, I64), ll.Constant(I64, 0))
@@ -290,7 +292,7 @@ class Target:
         position.add_incoming(looked_up, there)
         return position
 
-    def _check_table(self, position: Any, extent: Any, axis: int, call: Call) -> None:
+    def _check_table(self, position: ll.Value, extent: ll.Value, axis: int, call: Call) -> None:
         """Tables were checked when they were given; they may have changed since."""
         outside = self.builder.icmp_unsigned(">=", position, extent)
         name = self.name_of(call.args[0])
@@ -298,13 +300,13 @@ class Target:
 
     # ----- updates --------------------------------------------------------------------------
 
-    def update(self, kind: str, pointer: Any, t: type, parts: tuple[ll.Value, ...]) -> Any:
+    def update(self, kind: str, pointer: ll.Value, t: type, parts: tuple[ll.Value, ...]) -> Any:
         """An atomic's plain form: read, combine, write; returns the value before."""
         old = from_memory(self.builder, self.builder.load(pointer), t)
         self.builder.store(into_memory(self.builder, self.combined(kind, t, old, parts), t), pointer)
         return old
 
-    def combined(self, kind: str, t: type, old: Any, parts: tuple[ll.Value, ...]) -> Any:
+    def combined(self, kind: str, t: type, old: ll.Value, parts: tuple[ll.Value, ...]) -> Any:
         """What an atomic of `kind` leaves in memory that held `old`."""
         b, x = self.builder, parts[0]
         if kind in ("min", "max"):
@@ -342,12 +344,12 @@ class Target:
 
     # ----- checks ---------------------------------------------------------------------------
 
-    def _check_given(self, data: Any, call: Call) -> None:
+    def _check_given(self, data: ll.Value, call: Call) -> None:
         nowhere = ll.Constant(I64, 0)
         missing = self.builder.icmp_unsigned("==", self.builder.ptrtoint(data, I64), nowhere)
         self.fail(missing, Site("none", self.name_of(call.args[0]), call.location), nowhere, nowhere)
 
-    def _check_bounds(self, position: Any, i: Any, t: type, extent: Any, axis: int, call: Call) -> None:
+    def _check_bounds(self, position: ll.Value, i: ll.Value, t: type, extent: ll.Value, axis: int, call: Call) -> None:
         outside = self.builder.icmp_unsigned(">=", position, extent)
         kind = "bounds" if scalars.is_signed(t) else "unsigned bounds"
         self.fail(outside, Site(kind, f"axis {axis} of {self.name_of(call.args[0])}", call.location), i, extent)
@@ -360,17 +362,17 @@ class Target:
         whole = self.name_of(maker.args[0])
         return f"{whole}.{maker.attributes['name']}" if maker.op.name == "field" else whole
 
-    def check(self, condition: Any, call: Call) -> None:
+    def check(self, condition: ll.Value, call: Call) -> None:
         """An assertion of the user's."""
         message = call.attributes.get("message", "")
         zero = ll.Constant(I64, 0)
         self.fail(self.builder.not_(condition), Site("assert", message, call.location), zero, zero)
 
-    def structure(self, number: Any, nothing: Any, call: Call) -> Any:
+    def structure(self, number: ll.Value, nothing: ll.Value, call: Call) -> Any:
         """The address of the struct that an id stands for; `nothing` is a record of zeros."""
         raise NotImplementedError
 
-    def check_id(self, known: Any, number: Any, kind: Any, call: Call) -> None:
+    def check_id(self, known: ll.Value, number: ll.Value, kind: ll.Value, call: Call) -> None:
         """On request: whether an id stands for something, or is 0."""
         if self.options.verify:
             b = self.builder
@@ -388,12 +390,12 @@ class Target:
         unmoved = [x for each in axes for x in each]
         return [start, self._moved_gradient(flat[1], moved), *unmoved]
 
-    def shifted(self, flat: list[Any], offset: Any) -> list[Any]:
+    def shifted(self, flat: list[Any], offset: ll.Value) -> list[Any]:
         """The same array with its elements starting `offset` bytes later: a field or component."""
         data, grad, *rest = flat
         return [self.builder.gep(data, [offset]), self._moved_gradient(grad, offset), *rest]
 
-    def _moved_gradient(self, grad: Any, offset: Any) -> Any:
+    def _moved_gradient(self, grad: ll.Value, offset: ll.Value) -> Any:
         """The gradient of a part of an array; where the array has none, none."""
         b, nowhere = self.builder, ll.Constant(I64, 0)
         there = b.icmp_unsigned("!=", b.ptrtoint(grad, I64), nowhere)
@@ -418,7 +420,7 @@ class Target:
         sizes = [ll.Constant(I64, n) for n in (*t.local_shape, *strides)]
         return [data, data, *sizes]
 
-    def clear(self, data: Any, size: int) -> None:
+    def clear(self, data: ll.Value, size: int) -> None:
         kind = ll.FunctionType(ll.VoidType(), [BYTES, I8, I64, ll.IntType(1)])
         memset = self.external(self.memset_name, kind)
         self.builder.call(memset, [data, ll.Constant(I8, 0), ll.Constant(I64, size), ll.Constant(ll.IntType(1), 0)])
@@ -433,7 +435,7 @@ class Target:
         """A constant zero-terminated string."""
         raise NotImplementedError
 
-    def promoted(self, x: Any, t: type) -> Any:
+    def promoted(self, x: ll.Value, t: type) -> Any:
         """A C variadic argument: floats as double, integers as 64 bits."""
         if scalars.is_float(t):
             return x if t is scalars.float64 else self.builder.fpext(x, ll.DoubleType())

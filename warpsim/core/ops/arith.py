@@ -7,17 +7,20 @@ sign of the dividend (as in C); `//` rounds down.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from llvmlite import ir as ll
 
 from ..ir.builder import OPERATORS
+from ..ir.nodes import Value
 from ..types import scalars
 from ..types.compounds import is_compound, scalar_of
 from ..types.signatures import Element, Scalar
 from .construct import components, rebuild
-from .registry import TABLE, expansion, op
+from .registry import TABLE, Numeric, expansion, op
+from .target import Target
 from .values import elementwise, instr, scaled, smallest_signed
 
 # ----- sums ---------------------------------------------------------------------------------
@@ -43,7 +46,7 @@ def _(x, y, out, dout):
     return dout, -dout
 
 
-def _negated(target: Any, t: type, x: Any) -> Any:
+def _negated(target: Target, t: type, x: ll.Value) -> Any:
     # fsub(-0, x) rather than fneg, which NVVM refuses.
     if scalars.is_float(t):
         return target.builder.fsub(ll.Constant(x.type, -0.0), x)
@@ -81,13 +84,13 @@ def _(x, y, out, dout):
     return dout * y, dout * x
 
 
-def _divided(target: Any, t: type, x: Any, y: Any) -> Any:
+def _divided(target: Target, t: type, x: ll.Value, y: ll.Value) -> Any:
     if scalars.is_float(t):
         return target.builder.fdiv(x, y, flags=target.fast_flags)
     return _int_divided(target, t, x, y, "div")
 
 
-def _int_divided(target: Any, t: type, x: Any, y: Any, kind: str) -> Any:
+def _int_divided(target: Target, t: type, x: ll.Value, y: ll.Value, kind: str) -> Any:
     """Integer quotient or remainder without the two cases that trap on x86."""
     b = target.builder
     zero, one = ll.Constant(x.type, 0), ll.Constant(x.type, 1)
@@ -105,14 +108,14 @@ def _int_divided(target: Any, t: type, x: Any, y: Any, kind: str) -> Any:
     return b.select(by_zero, x, remainder)
 
 
-def truncated_quotient(x: Any, y: Any) -> Any:
+def truncated_quotient(x: Numeric, y: Numeric) -> Any:
     """C division: towards zero, 0 for a zero divisor."""
     if np.issubdtype(type(x), np.floating):
         return x / y
     return type(x)(0) if y == 0 else wrapped(int(abs(int(x)) // abs(int(y))) * _sign(x, y), type(x))
 
 
-def _sign(x: Any, y: Any) -> int:
+def _sign(x: Numeric, y: Numeric) -> int:
     return -1 if (int(x) < 0) != (int(y) < 0) else 1
 
 
@@ -134,7 +137,7 @@ def _(x, y, out, dout):
     return dout / y, -dout * out / y
 
 
-def _floor_divided(target: Any, t: type, x: Any, y: Any) -> Any:
+def _floor_divided(target: Target, t: type, x: ll.Value, y: ll.Value) -> Any:
     b = target.builder
     if scalars.is_float(t):
         return target.math("floor", t, (b.fdiv(x, y, flags=target.fast_flags),))
@@ -148,7 +151,7 @@ def _floor_divided(target: Any, t: type, x: Any, y: Any) -> Any:
     return b.select(b.and_(differs, inexact), b.sub(quotient, ll.Constant(x.type, 1)), quotient)
 
 
-def _floordiv_oracle(x: Any, y: Any) -> Any:
+def _floordiv_oracle(x: Numeric, y: Numeric) -> Any:
     if np.issubdtype(type(x), np.floating):
         return np.floor(x / y)
     return type(x)(0) if y == 0 else wrapped(int(x) // int(y), type(x))
@@ -159,13 +162,13 @@ def floordiv(a: Scalar, b: Scalar) -> Scalar:
     """The largest whole number not above x / y."""
 
 
-def _remainder(target: Any, t: type, x: Any, y: Any) -> Any:
+def _remainder(target: Target, t: type, x: ll.Value, y: ll.Value) -> Any:
     if scalars.is_float(t):
         return target.math("fmod", t, (x, y))
     return _int_divided(target, t, x, y, "rem")
 
 
-def _mod_oracle(x: Any, y: Any) -> Any:
+def _mod_oracle(x: Numeric, y: Numeric) -> Any:
     if np.issubdtype(type(x), np.floating):
         return np.fmod(x, y)
     if y == 0:
@@ -198,12 +201,12 @@ def _pairs_rule(types: list[Any], attributes: dict) -> Any:
     return (expected, [t]) if fits else None
 
 
-def _spread(x: Any, other: Any) -> list[Any]:
+def _spread(x: Value, other: Value) -> list[Any]:
     """The components of an operand; of a scalar as many as the other side has."""
     return components(x) if is_compound(x.type) else [x] * other.type.size
 
 
-def _with_scalars(name: str, oracle: Any, both: bool = False) -> None:
+def _with_scalars(name: str, oracle: Callable[..., Any], both: bool = False) -> None:
     """Declare an operator for vectors and matrices with scalars, or also with each other."""
 
     def rule(types: list[Any], attributes: dict) -> Any:
@@ -216,7 +219,7 @@ def _with_scalars(name: str, oracle: Any, both: bool = False) -> None:
         return rebuild(x if is_compound(x.type) else y, [TABLE[name](a, b) for a, b in pairs])
 
 
-def _remainders(x: Any, y: Any) -> Any:
+def _remainders(x: Numeric, y: Numeric) -> Any:
     pairs = np.broadcast(x, y)
     return np.array([_mod_oracle(a, b) for a, b in pairs], np.result_type(x, y)).reshape(pairs.shape)
 
@@ -244,7 +247,7 @@ def _scale_rule(scalar_first: bool) -> Any:
     return rule
 
 
-def fits_literal(t: Any, target: type) -> bool:
+def fits_literal(t: object, target: type) -> bool:
     from_literal = getattr(t, "default", None)
     return from_literal is not None and (scalars.is_float(target) or scalars.is_integer(from_literal))
 
@@ -269,7 +272,7 @@ def _(s, x, out, dout):
     return TABLE["inner"](dout, x), dout * s
 
 
-def elementwise_quotient(x: Any, y: Any) -> Any:
+def elementwise_quotient(x: Numeric, y: Numeric) -> Any:
     """`truncated_quotient` of every pair of components; a scalar goes with all of the other side."""
     pairs = np.broadcast(x, y)
     quotients = [truncated_quotient(a, b) for a, b in pairs]

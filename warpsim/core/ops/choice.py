@@ -9,16 +9,20 @@ import builtins
 from typing import Any
 
 import numpy as np
+from llvmlite import ir as ll
 
 from ..ir.builder import OPERATORS
+from ..ir.nodes import Call
 from ..types import scalars
+from ..types.arrays import ValueType
 from ..types.compounds import kind_of, scalar_of
 from ..types.scalars import bool_
 from ..types.signatures import Element, Scalar
 from .arith import fits_literal, wrapped
 from .construct import zero
 from .lanes import for_lanes
-from .registry import expansion, op
+from .registry import Numeric, expansion, op
+from .target import Target
 from .values import LANES, compare, convert, elementwise, packed, unpacked
 
 
@@ -34,19 +38,19 @@ def _cast_rule(types: list[Any], attributes: dict) -> Any:
 
 
 @for_lanes
-def _cast_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+def _cast_value(target: Target, call: Call, args: list[list[Any]]) -> list[Any]:
     source, target_type = scalar_of(call.args[0].type), scalar_of(call.results[0].type)
     return [convert(target, source, target_type, x) for x in args[0]]
 
 
-def cast_oracle(x: Any, to: Any) -> Any:
+def cast_oracle(x: Numeric, to: ValueType) -> Any:
     """Conversion as kernels define it: truncate and saturate floats, wrap integers, NaN is 0."""
     element = scalar_of(to)
     flat = [_cast_scalar(v, element) for v in np.ravel(x)]
     return flat[0] if np.ndim(x) == 0 else np.array(flat, element).reshape(np.shape(x))
 
 
-def _cast_scalar(x: Any, target: type) -> Any:
+def _cast_scalar(x: Numeric, target: type) -> Any:
     if target is bool_:
         return bool_(x != 0)
     if scalars.is_float(target):
@@ -84,7 +88,7 @@ def _select_rule(types: list[Any], attributes: dict) -> Any:
 
 
 @for_lanes
-def _selected(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+def _selected(target: Target, call: Call, args: list[list[Any]]) -> list[Any]:
     condition, yes, no = args
     if target.packs and len(yes) in LANES:
         b = target.builder
@@ -106,7 +110,7 @@ def _(condition, if_true, if_false, out, dout):
 def picked(symbol: str) -> Any:
     """Minimum (`<`) or maximum (`>`): the first operand wins a tie; a NaN operand loses."""
 
-    def scalar_value(target: Any, t: type, x: Any, y: Any) -> Any:
+    def scalar_value(target: Target, t: type, x: ll.Value, y: ll.Value) -> Any:
         b = target.builder
         # One instruction on x86; the correction goes where LLVM sees that x is a number.
         best = b.select(compare(symbol)(target, t, y, x), y, x)
@@ -118,18 +122,18 @@ def picked(symbol: str) -> Any:
 def nearest_instruction(symbol: str) -> Any:
     """Minimum (`<`) or maximum (`>`) as x86 has it: the first operand wins a tie, and where one is NaN."""
 
-    def scalar_value(target: Any, t: type, x: Any, y: Any) -> Any:
+    def scalar_value(target: Target, t: type, x: ll.Value, y: ll.Value) -> Any:
         return target.builder.select(compare(symbol)(target, t, y, x), y, x)
 
     return elementwise(scalar_value, packs=True)
 
 
-def smaller(x: Any, y: Any) -> Any:
+def smaller(x: Numeric, y: Numeric) -> Any:
     """The oracle of `min`."""
     return np.where((x <= y) | (y != y), x, y)
 
 
-def larger(x: Any, y: Any) -> Any:
+def larger(x: Numeric, y: Numeric) -> Any:
     """The oracle of `max`."""
     return np.where((x >= y) | (y != y), x, y)
 
@@ -154,7 +158,7 @@ def _(x, y, out, dout):
     return where(OPERATORS["=="](x, out), dout, 0.0), where(OPERATORS["=="](x, out), 0.0, dout)
 
 
-def clamped(x: Any, low: Any, high: Any) -> Any:
+def clamped(x: Numeric, low: Numeric, high: Numeric) -> Any:
     """The oracle of `clamp`."""
     return smaller(larger(x, low), high)
 
@@ -166,7 +170,7 @@ def clamp(x: Scalar, low: Scalar, high: Scalar) -> Scalar:
 
 
 @for_lanes
-def _kept(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+def _kept(target: Target, call: Call, args: list[list[Any]]) -> list[Any]:
     return args[0]
 
 

@@ -17,15 +17,17 @@ from llvmlite import ir as ll
 
 from ...errors import OutOfBoundsError
 from ..ir.builder import OPERATORS
-from ..ir.nodes import Constant, Value
+from ..ir.nodes import Call, Constant, Value
 from ..types import compounds, scalars, structs
 from ..types.answers import per_type
 from ..types.array_ref import Fields
-from ..types.arrays import ArrayType
+from ..types.arrays import ArrayType, ValueType
 from ..types.compounds import is_compound, scalar_of, size_of
 from ..types.signatures import Element, Int
+from ..types.structs import Struct
 from .lanes import for_lanes
 from .registry import op
+from .target import Target
 from .values import llvm_type
 
 
@@ -46,7 +48,7 @@ def zero(x: Value) -> Constant:
     return Constant(x.type, _zero_of(x.type))
 
 
-def _zero_of(t: Any) -> Any:
+def _zero_of(t: ValueType) -> Any:
     # Not `t()`: that is the identity for a transform, and the defaults for a struct.
     if structs.is_struct(t):
         zeros = {name: _zero_of(f) for name, f in t.fields.items() if not isinstance(f, ArrayType)}
@@ -69,7 +71,7 @@ def _construct_rule(types: list[Any], attributes: dict) -> Any:
 
 
 @for_lanes
-def _construct_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+def _construct_value(target: Target, call: Call, args: list[list[Any]]) -> list[Any]:
     flat = [x for part in args for x in part]
     to = call.results[0].type
     return flat * to.size if is_compound(to) and len(flat) == 1 else flat
@@ -109,7 +111,7 @@ def _(*args):
 # ----- components ---------------------------------------------------------------------------
 
 
-def _part_type(t: Any, indices: int) -> Any:
+def _part_type(t: ValueType, indices: int) -> Any:
     """What `indices` indices select from a compound: a component, or the row of a matrix."""
     if not is_compound(t) or not 1 <= indices <= len(t.shape):
         return None
@@ -159,7 +161,7 @@ Spilled = tuple[Any, Any, Any]
 """Memory of a compound on the stack, the position of a part, and whether there is such a part (None: surely)."""
 
 
-def _spilled(target: Any, call: Any, flat: list[Any], indices: list[Any]) -> Spilled:
+def _spilled(target: Target, call: Call, flat: list[Any], indices: list[Any]) -> Spilled:
     """Spill a compound to the stack and point at the part."""
     b, t = target.builder, call.args[0].type
     slot = target.stack(llvm_type(t.dtype), len(flat))
@@ -169,7 +171,7 @@ def _spilled(target: Any, call: Any, flat: list[Any], indices: list[Any]) -> Spi
     return slot, *target.component_offset(call, indices, t.shape, strides)
 
 
-def _extract_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+def _extract_value(target: Target, call: Call, args: list[list[Any]]) -> list[Any]:
     t, indices = call.args[0].type, call.args[1:]
     static = _static(indices, t.shape)
     if static is not None:
@@ -184,7 +186,7 @@ def _extract_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
     return [b.select(inside, x, no_part(t.dtype)) for x in parts]
 
 
-def no_part(t: Any) -> ll.Constant:
+def no_part(t: type) -> ll.Constant:
     """What is read where a compound has no part: NaN, or 0 of integers."""
     return ll.Constant(llvm_type(t), math.nan if scalars.is_float(t) else 0)
 
@@ -213,7 +215,7 @@ def _insert_rule(types: list[Any], attributes: dict) -> Any:
     return ([types[0], *indices, part], [types[0]]) if value is part or literal else None
 
 
-def _insert_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+def _insert_value(target: Target, call: Call, args: list[list[Any]]) -> list[Any]:
     t, indices = call.args[0].type, call.args[1:-1]
     static, flat, part = _static(indices, t.shape), list(args[0]), args[-1]
     if static is not None:
@@ -228,7 +230,7 @@ def _insert_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
     return [b.load(b.gep(slot, [ll.Constant(ll.IntType(64), k)])) for k in range(len(flat))]
 
 
-def _insert_oracle(x: Any, *rest: Any) -> Any:
+def _insert_oracle(x: np.ndarray, *rest: Any) -> Any:
     *indices, part = rest
     changed = np.array(x)
     changed[component_indices(indices, x.shape)] = part
@@ -254,12 +256,12 @@ def _(x, *rest):
 
 
 @per_type
-def flat_size(t: Any) -> int:
+def flat_size(t: ValueType) -> int:
     """How many LLVM scalars a type flattens to."""
     return sum(1 for _ in structs.leaves(t))
 
 
-def field_range(t: Any, name: str) -> tuple[int, int]:
+def field_range(t: type[Struct], name: str) -> tuple[int, int]:
     """Where the scalars of a field are among those of its struct."""
     start = 0
     for each, field_type in t.fields.items():
@@ -276,7 +278,7 @@ def _field_rule(types: list[Any], attributes: dict) -> Any:
 
 
 @for_lanes
-def _field_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+def _field_value(target: Target, call: Call, args: list[list[Any]]) -> list[Any]:
     start, stop = field_range(call.args[0].type, call.attributes["name"])
     return args[0][start:stop]
 
@@ -301,7 +303,7 @@ def _with_field_rule(types: list[Any], attributes: dict) -> Any:
 
 
 @for_lanes
-def _with_field_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+def _with_field_value(target: Target, call: Call, args: list[list[Any]]) -> list[Any]:
     start, stop = field_range(call.args[0].type, call.attributes["name"])
     return [*args[0][:start], *args[1], *args[0][stop:]]
 
@@ -325,7 +327,7 @@ def member(s: Value, path: Fields) -> Value:
     return s
 
 
-def _index(x: Any, index: Any) -> Any:
+def _index(x: Value, index: object) -> Any:
     return extract(x, *index) if isinstance(index, tuple) else extract(x, index)
 
 

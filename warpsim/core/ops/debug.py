@@ -13,11 +13,13 @@ import numpy as np
 
 from ...errors import KernelAssertionError, KernelTypeError, counted
 from ..ir.builder import OPERATORS
+from ..ir.nodes import Call
 from ..types import compounds, scalars
 from ..types.arrays import type_name
 from ..types.compounds import is_compound
 from ..types.signatures import weak_type
 from .registry import OUTPUT, TABLE, op
+from .target import Target
 
 _REPORT = "a report has no value"
 _UNSIGNED = {"u": 64, "x": 64, "X": 64, "o": 64, "c": 8}  # bits
@@ -37,7 +39,7 @@ def conversion(t: type) -> str:
     return "%lld" if scalars.is_signed(t) else "%llu"
 
 
-def print_format(t: Any) -> str:
+def print_format(t: type) -> str:
     """How `print` shows a value: components in brackets, matrices row by row."""
     if not is_compound(t):
         return conversion(t)
@@ -45,7 +47,7 @@ def print_format(t: Any) -> str:
     return row if len(t.shape) == 1 else "[" + " ".join([row] * t.shape[0]) + "]"
 
 
-def _print_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+def _print_value(target: Target, call: Call, args: list[list[Any]]) -> list[Any]:
     types = [compounds.scalar_of(v.type) for v, flat in zip(call.args, args, strict=True) for _ in flat]
     text, flat_values = call.attributes["format"], [x for flat in args for x in flat]
     values = []
@@ -85,7 +87,7 @@ def print_adjoints(format: str, types: Sequence[Any], cotangents: Sequence[Any])
     printf(*(cotangent for cotangent in cotangents if cotangent is not None), format=text)
 
 
-def _printf_on_host(format: str, *values: Any) -> None:
+def _printf_on_host(format: str, *values: object) -> None:
     """`wp.printf` outside of kernels. Raises `KernelTypeError` for what kernels refuse."""
     format, values = with_texts(format, values)
     types = [getattr(t, "default", t) for t in map(weak_type, values)]
@@ -96,7 +98,7 @@ def _printf_on_host(format: str, *values: Any) -> None:
 printf.host = _printf_on_host
 
 
-def with_texts(format: Any, values: Sequence[Any]) -> tuple[Any, tuple[Any, ...]]:
+def with_texts(format: object, values: Sequence[Any]) -> tuple[Any, tuple[Any, ...]]:
     """The format with constant texts in the places of their `%s`, and the values that are left."""
     if not isinstance(format, str) or not any(isinstance(v, str) for v in values):
         return format, tuple(values)
@@ -115,7 +117,7 @@ def with_texts(format: Any, values: Sequence[Any]) -> tuple[Any, tuple[Any, ...]
     return text, (*left, *rest)
 
 
-def check_format(format: Any, types: Sequence[Any]) -> None:
+def check_format(format: object, types: Sequence[Any]) -> None:
     """Raise `KernelTypeError` unless the format of a printf is constant text that shows values of these types."""
     if not isinstance(format, str):
         raise KernelTypeError("the first argument of printf is a constant format string")
@@ -136,12 +138,12 @@ def _assert_rule(types: list[Any], attributes: dict) -> Any:
     return (types, []) if types == [scalars.bool_] else None
 
 
-def _assert_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+def _assert_value(target: Target, call: Call, args: list[list[Any]]) -> list[Any]:
     target.check(args[0][0], call)
     return []
 
 
-def _assert_oracle(condition: Any, message: str, replayed: bool = False) -> None:
+def _assert_oracle(condition: object, message: str, replayed: bool = False) -> None:
     if not condition:
         raise KernelAssertionError(message or "assertion failed")
 
@@ -170,7 +172,7 @@ def expect_near(a: Any, b: Any, tolerance: Any = 1.0e-6) -> None:
         assert_(OPERATORS["<="](TABLE["abs"](part), tolerance), message="expect_near failed")
 
 
-def _each(x: Any, shape: tuple[int, ...]) -> list[Any]:
+def _each(x: object, shape: tuple[int, ...]) -> list[Any]:
     if len(shape) == 2:
         return [x[i, j] for i in range(shape[0]) for j in range(shape[1])]
     return [x[i] for i in range(shape[0])]
@@ -186,8 +188,6 @@ def _breakpoint_rule(types: list[Any], attributes: dict) -> Any:
 )  # fmt: skip
 def breakpoint_() -> None:
     """Stop in Python's debugger on device="interp"; nothing on compiled devices."""
-
-
 
 
 _CONVERSION = re.compile(r"%(?:%|[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l)?([diouxXeEfgGcs]))")

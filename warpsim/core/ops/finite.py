@@ -15,11 +15,12 @@ from ..types.signatures import Element, Float
 from .construct import components
 from .logic import bit_and, bit_or
 from .registry import TABLE, expansion, op
+from .target import Target
 from .values import elementwise
 
 
 def _float_test(kind: str) -> Any:
-    def scalar_value(target: Any, t: type, x: Any) -> Any:
+    def scalar_value(target: Target, t: type, x: ll.Value) -> Any:
         b = target.builder
         if kind == "nan":
             return b.fcmp_unordered("uno", x, x)

@@ -13,20 +13,23 @@ import numpy as np
 from llvmlite import ir as ll
 
 from ...errors import KernelCallError, StructureIdError
+from ..ir.nodes import Call
 from ..types import structs
 from ..types.arrays import ArrayType
 from ..types.compounds import is_compound
 from ..types.handles import HEADER, LIVE, structure_name
 from ..types.scalars import uint64
+from ..types.structs import StructType
 from .host_memory import HostArray
 from .registry import op
+from .target import Target
 
 
 def _rule(types: list[Any], attributes: dict[str, Any]) -> Any:
     return (types, [attributes["to"]]) if types == [uint64] and structs.is_struct(attributes.get("to")) else None
 
 
-def _value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+def _value(target: Target, call: Call, args: list[list[Any]]) -> list[Any]:
     [[number]], b, t = args, target.builder, call.attributes["to"]
     nothing = _empty_record(b.module, HEADER + structs.numpy_dtype(t).itemsize)
     struct = target.structure(number, b.bitcast(nothing, ll.IntType(8).as_pointer()), call)
@@ -34,7 +37,7 @@ def _value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
     return leaves
 
 
-def _empty_record(module: Any, size: int) -> Any:
+def _empty_record(module: ll.Module, size: int) -> Any:
     """A record of zeros: what the id 0 stands for."""
     name = f"warpsim_empty_{size}"
     if name in module.globals:
@@ -46,11 +49,11 @@ def _empty_record(module: Any, size: int) -> Any:
     return record
 
 
-def _oracle(number: Any, to: Any) -> Any:
+def _oracle(number: Any, to: StructType) -> Any:
     return open_handle(int(number), to).for_interpreter() if number else _empty(to)
 
 
-def _empty(t: Any) -> Any:
+def _empty(t: StructType) -> Any:
     """What the interpreter holds for a value of zeros."""
     if structs.is_struct(t):
         return {name: _empty(field) for name, field in t.fields.items()}
@@ -59,7 +62,7 @@ def _empty(t: Any) -> Any:
     return np.zeros(t.shape, t.dtype) if is_compound(t) else t(0)
 
 
-def open_handle(number: int, t: Any, what: str = "an id") -> Any:
+def open_handle(number: int, t: StructType, what: str = "an id") -> Any:
     """The open structure of an id. Raises `StructureIdError` for one that is closed, unknown, or of another type."""
     handle = LIVE.get(number)
     if handle is None:

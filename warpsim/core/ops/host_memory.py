@@ -13,7 +13,7 @@ import numpy as np
 
 from ...errors import OutOfBoundsError
 from ..types import structs
-from ..types.arrays import ArrayType, array_type, type_name
+from ..types.arrays import ArrayType, ValueType, array_type, type_name
 from ..types.compounds import is_compound
 from ..types.scalars import is_scalar
 
@@ -68,14 +68,14 @@ class HostArray:
             )
         return entry
 
-    def load(self, *indices: Any) -> Any:
+    def load(self, *indices: object) -> Any:
         return to_value(self.data[self.position(indices)], self.type.dtype, self.follow)
 
     def store(self, *rest: Any) -> None:
         *indices, value = rest
         write_value(self.data, self.position(tuple(indices)), value, self.type.dtype)
 
-    def view(self, *indices: Any) -> HostArray:
+    def view(self, *indices: object) -> HostArray:
         """The sub-array at leading indices."""
         at = self.position(indices)
         t = array_type(self.type.dtype, self.type.ndim - len(indices))
@@ -83,7 +83,7 @@ class HostArray:
         grad = None if self.grad is None else self.grad.view(*indices)
         return HostArray(self.data[at], t, self.name, grad, rest, self.follow)
 
-    def part(self, select: Any, dtype: Any) -> HostArray:
+    def part(self, select: Any, dtype: ValueType) -> HostArray:
         """The same elements restricted to a field or component."""
         t = array_type(dtype, self.type.ndim, bool(self.lookup))
         grad = None if self.grad is None else self.grad.part(select, dtype)
@@ -125,16 +125,14 @@ def described(words: np.ndarray, t: ArrayType, name: str = "array in a struct") 
         if not address or 0 in shape:
             return np.zeros((0,) * n, layout)
         memory = memoryview((ctypes.c_char * size).from_address(address))
-        view: np.ndarray = np.ndarray(
-            (*shape, *item.shape[1:]), item.dtype, memory, 0, (*strides, *item.strides[1:])
-        )
+        view: np.ndarray = np.ndarray((*shape, *item.shape[1:]), item.dtype, memory, 0, (*strides, *item.strides[1:]))
         return view
 
     grad = HostArray(lying_at(int(words[1])), t, f"{name}.grad") if words[1] else None
     return HostArray(lying_at(int(words[0])), t, name, grad, missing=not words[0])
 
 
-def write_value(memory: np.ndarray, at: tuple[int, ...], value: Any, t: Any) -> None:
+def write_value(memory: np.ndarray, at: tuple[int, ...], value: Any, t: ValueType) -> None:
     """Write an interpreter value into one element of memory."""
     if structs.is_struct(t):
         for name, field in t.fields.items():

@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 
 from llvmlite import ir as ll
 
+from ..ir.nodes import Call
+
 Emit = TypeVar("Emit", bound=Callable[..., Any])
 
 _FOR_LANES: dict[Any, Callable[[Any], bool]] = {}
@@ -21,17 +23,18 @@ def for_lanes(value: Emit, when: Callable[[Any], bool] = lambda call: True) -> E
     return value
 
 
-def takes_lanes(call: Any) -> bool:
+def takes_lanes(call: Call) -> bool:
     """Whether a call can be emitted for all lanes at once."""
-    return call.op.value in _FOR_LANES and _FOR_LANES[call.op.value](call)
+    value = call.row.value
+    return value in _FOR_LANES and _FOR_LANES[value](call)
 
 
-def is_vector(x: Any) -> bool:
+def is_vector(x: ll.Value) -> bool:
     """Whether a value differs between lanes."""
     return isinstance(x.type, ll.VectorType)
 
 
-def like(t: ll.Type, x: Any) -> ll.Type:
+def like(t: ll.Type, x: ll.Value) -> ll.Type:
     """A scalar type, or the vector of it with as many lanes as `x` has."""
     return ll.VectorType(t, x.type.count) if is_vector(x) else t
 
@@ -43,7 +46,7 @@ def suffix(t: ll.Type) -> str:
     return str(t.intrinsic_name)
 
 
-def broadcast(b: Any, x: Any, lanes: int) -> Any:
+def broadcast(b: ll.IRBuilder, x: ll.Value, lanes: int) -> Any:
     """A scalar in every lane of a vector; a vector as it is."""
     if is_vector(x):
         return x
@@ -54,19 +57,19 @@ def broadcast(b: Any, x: Any, lanes: int) -> Any:
     return b.shuffle_vector(b.insert_element(undefined, x, ll.IntType(32)(0)), undefined, ll.Constant(places, 0))
 
 
-def lane(b: Any, x: Any, k: int) -> Any:
+def lane(b: ll.IRBuilder, x: ll.Value, k: int) -> Any:
     """One lane of a vector; a scalar is the same in all."""
     return b.extract_element(x, ll.IntType(32)(k)) if is_vector(x) else x
 
 
-def picked_lanes(b: Any, x: Any, places: Iterable[int]) -> Any:
+def picked_lanes(b: ll.IRBuilder, x: ll.Value, places: Iterable[int]) -> Any:
     """A vector of some lanes of another one, in any order; places behind its last one begin again."""
     count, word = x.type.count, ll.IntType(32)
     picks = [word(k % count) for k in places]
     return b.shuffle_vector(x, ll.Constant(x.type, ll.Undefined), ll.Constant(ll.VectorType(word, len(picks)), picks))
 
 
-def known_number(x: Any) -> Any:
+def known_number(x: ll.Value) -> Any:
     """The number that a constant is, in all lanes; None for what is computed."""
     if not isinstance(x, ll.Constant):
         return None

@@ -6,18 +6,21 @@ Comparisons with NaN are false, except `!=`. Shift counts are taken modulo the w
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from llvmlite import ir as ll
 
 from ..ir.builder import OPERATORS
+from ..ir.nodes import Call
 from ..types import scalars
 from ..types.compounds import scalar_of
 from ..types.scalars import bool_, int32
 from ..types.signatures import AnyScalar, C, Element, Int, Mat, N, R, Scalar, Vec
 from .lanes import for_lanes
-from .registry import TABLE, expansion, op
+from .registry import TABLE, Numeric, expansion, op
+from .target import Target
 from .values import LANES, compare, convert, elementwise, instr, packed
 
 # ----- comparison and logic -----------------------------------------------------------------
@@ -25,7 +28,7 @@ from .values import LANES, compare, convert, elementwise, instr, packed
 _NO_SLOPE = "a boolean has no derivative"
 
 
-def _comparison(name: str, symbol: str, oracle: Any, pattern: Any) -> None:
+def _comparison(name: str, symbol: str, oracle: Callable[..., Any], pattern: Any) -> None:
     def signature(x: pattern, y: pattern) -> bool_: ...
 
     signature.__annotations__ = {"x": pattern, "y": pattern, "return": bool_}
@@ -42,7 +45,7 @@ for _name, _symbol, _oracle in (("eq", "==", np.equal), ("ne", "!=", np.not_equa
 
 
 def _all_equal(invert: bool) -> Any:
-    def value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+    def value(target: Target, call: Call, args: list[list[Any]]) -> list[Any]:
         t = scalar_of(call.args[0].type)
         each = compare("!=" if invert else "==")
         outcomes = [each(target, t, a, b) for a, b in zip(*args, strict=True)]
@@ -65,7 +68,7 @@ def _ne_compound(x: Element, y: Element) -> bool_:
     """Whether some components differ."""
 
 
-def _inverted(target: Any, t: type, x: Any) -> Any:
+def _inverted(target: Target, t: type, x: ll.Value) -> Any:
     return target.builder.not_(x)
 
 
@@ -85,7 +88,7 @@ def _unot_number(a: Scalar) -> bool_:
 _NO_BITS = "integers have no derivative"
 
 
-def _bitwise(name: str, instruction: str, oracle: Any) -> None:
+def _bitwise(name: str, instruction: str, oracle: Callable[..., Any]) -> None:
     for pattern in (Int, bool_, Vec[N, Int], Mat[R, C, Int]):
 
         def signature(a, b): ...
@@ -127,7 +130,7 @@ def _shift_word(t: type) -> type:
 
 
 def _shifted(left: bool) -> Any:
-    def scalar_value(target: Any, t: type, x: Any, n: Any) -> Any:
+    def scalar_value(target: Target, t: type, x: ll.Value, n: ll.Value) -> Any:
         b, word = target.builder, _shift_word(t)
         wide, count = convert(target, t, word, x), convert(target, t, word, n)
         count = b.and_(count, ll.Constant(count.type, scalars.bits(word) - 1))
@@ -138,15 +141,15 @@ def _shifted(left: bool) -> Any:
     return elementwise(scalar_value)
 
 
-def _shift_oracle(function: Any) -> Any:
-    def shifted(x: Any, n: Any) -> Any:
+def _shift_oracle(function: Callable[..., Any]) -> Any:
+    def shifted(x: Numeric, n: Numeric) -> Any:
         word = _shift_word(n.dtype.type)
         return function(x.astype(word), np.mod(n.astype(word), word(scalars.bits(word)))).astype(n.dtype)
 
     return shifted
 
 
-def _shift(name: str, left: bool, oracle: Any) -> None:
+def _shift(name: str, left: bool, oracle: Callable[..., Any]) -> None:
     for pattern in (Int, Vec[N, Int], Mat[R, C, Int]):
 
         def signature(a, b): ...
@@ -162,14 +165,14 @@ _shift("rshift", False, np.right_shift)
 lshift, rshift = TABLE["lshift"], TABLE["rshift"]
 
 
-def _population(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+def _population(target: Target, call: Call, args: list[list[Any]]) -> list[Any]:
     t = call.args[0].type
     counted = target.builder.ctpop(args[0][0])
     unsigned = {8: scalars.uint8, 16: scalars.uint16, 32: scalars.uint32, 64: scalars.uint64}[scalars.bits(t)]
     return [convert(target, unsigned, int32, counted)]
 
 
-def _count_ones(x: Any) -> int:
+def _count_ones(x: Numeric) -> int:
     return (int(x) & ((1 << scalars.bits(type(x))) - 1)).bit_count()
 
 
@@ -178,7 +181,7 @@ def bit_count(x: Int) -> int32:
     """Number of one bits."""
 
 
-def _mask_at_most(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+def _mask_at_most(target: Target, call: Call, args: list[list[Any]]) -> list[Any]:
     x, [limit] = args
     b, t, word = target.builder, scalar_of(call.args[0].type), ll.IntType(32)
     holds = compare("<=")

@@ -6,6 +6,7 @@ Angles are in radians. Domains limit where tests sample. Rows without a derivati
 from __future__ import annotations
 
 import math as pymath
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,13 +20,14 @@ from ..types.signatures import Element, Float, Scalar
 from .arith import fits_literal
 from .choice import clamped, where
 from .lanes import known_number
-from .registry import TABLE, expansion, op
+from .registry import TABLE, Numeric, expansion, op
+from .target import Target
 from .values import elementwise, libm
 
 _STEPS = "piecewise constant"
 
 
-def _each(function: Any) -> Any:
+def _each(function: Callable[..., Any]) -> Any:
     """A Python math function as an oracle in the precision of its argument."""
     return lambda *x: type(x[0])(function(*map(float, x)))
 
@@ -90,12 +92,12 @@ def _(x, out, dout):
     return (dout / (x * pymath.log(10.0)),)
 
 
-def _power(x: Any, y: Any) -> Any:
+def _power(x: Numeric, y: Numeric) -> Any:
     """C's pow; NumPy gives NaN for the roots of -inf, which are those of inf."""
     return np.power(-x if np.isneginf(x) and y % 2 != 1 else x, y)
 
 
-def _raised(target: Any, t: type, x: Any, y: Any) -> Any:
+def _raised(target: Target, t: type, x: ll.Value, y: ll.Value) -> Any:
     """Squares are products, whether the exponent is known or not; other known exponents may be cheaper than `pow`."""
     b, known = target.builder, known_number(y)
     if known == 1.0:
@@ -110,7 +112,7 @@ def _raised(target: Any, t: type, x: Any, y: Any) -> Any:
     return square if known == 2.0 else target.math("pow", t, (x, y))
 
 
-def _root(target: Any, t: type, x: Any) -> Any:
+def _root(target: Target, t: type, x: ll.Value) -> Any:
     """The power of a half, which of -inf is inf and of -0 is 0."""
     b, infinite = target.builder, ll.Constant(x.type, float("inf"))
     root = target.math("fabs", t, (target.math("sqrt", t, (x,)),))
@@ -315,7 +317,7 @@ def frac(x: Float) -> Float:
 # ----- sign and size ------------------------------------------------------------------------
 
 
-def _magnitude(target: Any, t: type, x: Any) -> Any:
+def _magnitude(target: Target, t: type, x: ll.Value) -> Any:
     if scalars.is_float(t):
         return target.math("fabs", t, (x,))
     if not scalars.is_signed(t):
@@ -403,7 +405,7 @@ def _lerp_compound(a: Element, b: Element, t: Float) -> Element:
     return a * (1.0 - t) + b * t
 
 
-def _smoothstep_oracle(a: Any, b: Any, x: Any) -> Any:
+def _smoothstep_oracle(a: Numeric, b: Numeric, x: Numeric) -> Any:
     t = type(x)(x > a) if a == b else clamped((x - a) / (b - a), type(x)(0), type(x)(1))
     return t * t * (3 - 2 * t)
 

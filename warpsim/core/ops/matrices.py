@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 
 from ..ir.builder import OPERATORS
-from ..ir.nodes import Value
+from ..ir.nodes import Call, Value
 from ..types import compounds
 from ..types.signatures import C, Float, K, Mat, N, R, Scalar, Vec
 from .arith import mul
 from .choice import where
 from .construct import construct, rebuild, zero
 from .lanes import for_lanes
-from .registry import expansion, op
+from .registry import Numeric, expansion, op
+from .target import Target
 from .values import instr
 from .vectors import ordered_sum
 
@@ -30,7 +31,7 @@ def _as_matrix(t: Any, row: bool) -> tuple[int, int]:
 
 
 @for_lanes
-def _product(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+def _product(target: Target, call: Call, args: list[list[Any]]) -> list[Any]:
     left = _as_matrix(call.args[0].type, row=True)
     right = _as_matrix(call.args[1].type, row=False)
     t = call.args[0].type.dtype
@@ -46,7 +47,7 @@ def _product(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
     return out
 
 
-def _product_oracle(a: Any, b: Any) -> Any:
+def _product_oracle(a: Numeric, b: Numeric) -> Any:
     left = a if a.ndim == 2 else a[None, :]
     right = b if b.ndim == 2 else b[:, None]
     return ordered_sum([left[:, k, None] * right[None, k, :] for k in range(left.shape[1])])
@@ -83,7 +84,7 @@ def _(v, a, out, dout):
 
 
 @for_lanes
-def _transposed(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+def _transposed(target: Target, call: Call, args: list[list[Any]]) -> list[Any]:
     rows, columns = call.args[0].type.shape
     return [args[0][i * columns + j] for j in range(columns) for i in range(rows)]
 
@@ -127,7 +128,7 @@ def get_diag(mat: Mat[N, N, Scalar]) -> Vec[N, Scalar]:
     return construct(*[mat[i, i] for i in range(n)], to=compounds.vector(n, mat.type.dtype))
 
 
-def _skew_oracle(v: Any) -> Any:
+def _skew_oracle(v: np.ndarray) -> Any:
     x, y, z = v
     nothing = x.dtype.type(0)
     return np.array([[nothing, -z, y], [z, nothing, -x], [-y, x, nothing]])
@@ -177,12 +178,12 @@ def _inverse(a: Value) -> Value:
     return rebuild(a, parts)
 
 
-def _inverse_oracle(a: Any) -> Any:
+def _inverse_oracle(a: Numeric) -> Any:
     wide = a.astype(np.float64)
     return np.linalg.inv(wide) if np.linalg.det(wide) != 0 else np.zeros_like(wide)
 
 
-def _determinant_oracle(a: Any) -> Any:
+def _determinant_oracle(a: Numeric) -> Any:
     return np.linalg.det(a.astype(np.float64))
 
 

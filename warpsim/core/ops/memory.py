@@ -14,15 +14,16 @@ import numpy as np
 from llvmlite import ir as ll
 
 from ..ir.builder import OPERATORS, active_builder
-from ..ir.nodes import Region
+from ..ir.nodes import Call, Region, Value
 from ..types import compounds, scalars, structs
-from ..types.arrays import ArrayType, array_type
+from ..types.arrays import ArrayType, ValueType, array_type
 from ..types.compounds import is_compound
 from ..types.scalars import int32
 from .construct import component_indices, extract, field, rebuild, zero
 from .host_memory import HostArray, write_value
 from .host_memory import local_array as host_local_array
-from .registry import ATOMIC, READ, WRITE, Op, as_computed, op
+from .registry import ATOMIC, READ, WRITE, Numeric, Op, as_computed, op
+from .target import Target
 
 
 def _indices(types: list[Any]) -> list[Any] | None:
@@ -30,7 +31,7 @@ def _indices(types: list[Any]) -> list[Any] | None:
     return concrete if all(scalars.is_integer(t) for t in concrete) else None
 
 
-def _element_literal(value: Any, element: Any) -> bool:
+def _element_literal(value: object, element: ValueType) -> bool:
     return hasattr(value, "default") and (scalars.is_float(element) or scalars.is_integer(value.default))
 
 
@@ -51,7 +52,7 @@ def _access_rule(values: int, returns: bool) -> Callable[..., Any]:
     return rule
 
 
-def element_address(target: Any, call: Any, args: list[list[Any]]) -> Any:
+def element_address(target: Target, call: Call, args: list[list[Any]]) -> Any:
     """Where the element lies that a call accesses."""
     indices = call.args[0].type.ndim
     types = [v.type for v in call.args[1 : 1 + indices]]
@@ -61,7 +62,7 @@ def element_address(target: Any, call: Any, args: list[list[Any]]) -> Any:
 # ----- load and store -----------------------------------------------------------------------
 
 
-def _load_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+def _load_value(target: Target, call: Call, args: list[list[Any]]) -> list[Any]:
     return target.load(element_address(target, call, args), call.args[0].type.dtype)
 
 
@@ -77,7 +78,7 @@ def _(array, *rest):
     return (None,) * (1 + len(indices))
 
 
-def add_into(grads: Any, indices: list[Any], contribution: Any) -> None:
+def add_into(grads: Value, indices: list[Any], contribution: Value) -> None:
     """Add a cotangent to an element of a gradient array; to a struct field by field."""
     if structs.is_struct(contribution.type):
         for name, t in contribution.type.fields.items():
@@ -87,7 +88,7 @@ def add_into(grads: Any, indices: list[Any], contribution: Any) -> None:
         atomic_add(grads, *indices, contribution)
 
 
-def _store_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+def _store_value(target: Target, call: Call, args: list[list[Any]]) -> list[Any]:
     address = element_address(target, call, args)
     target.store(address, call.args[0].type.dtype, args[-1])
     return []
@@ -118,7 +119,7 @@ def _view_rule(types: list[Any], attributes: dict) -> Any:
     return None if indices is None else ([array, *indices], [array_type(array.dtype, rank, array.indexed)])
 
 
-def _view_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+def _view_value(target: Target, call: Call, args: list[list[Any]]) -> list[Any]:
     types = [v.type for v in call.args[1:]]
     return target.view(call.args[0].type, args[0], [a[0] for a in args[1:]], types, call)
 
@@ -135,7 +136,7 @@ def _field_view_rule(types: list[Any], attributes: dict) -> Any:
     return types, [array_type(array.dtype.fields[name], array.ndim, array.indexed)]
 
 
-def _field_view_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+def _field_view_value(target: Target, call: Call, args: list[list[Any]]) -> list[Any]:
     offset = structs.offsets(call.args[0].type.dtype)[call.attributes["name"]]
     return target.shifted(args[0], ll.Constant(ll.IntType(64), offset))
 
@@ -161,7 +162,7 @@ def _component_view_rule(types: list[Any], attributes: dict) -> Any:
     return [array, *indices], [array_type(part, array.ndim, array.indexed)]
 
 
-def _component_view_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+def _component_view_value(target: Target, call: Call, args: list[list[Any]]) -> list[Any]:
     element = call.args[0].type.dtype
     size = np.dtype(element.dtype).itemsize
     strides = [size * int(np.prod(element.shape[k + 1 :])) for k in range(len(element.shape))]
@@ -170,7 +171,7 @@ def _component_view_value(target: Any, call: Any, args: list[list[Any]]) -> list
     return component if inside is None else target.only_where(inside, call.results[0].type, component)
 
 
-def _component_view_oracle(array: HostArray, *indices: Any) -> HostArray:
+def _component_view_oracle(array: HostArray, *indices: object) -> HostArray:
     element = array.type.dtype
     part = element.dtype if len(indices) == len(element.shape) else compounds.vector(element.shape[1], element.dtype)
     axes = component_indices(indices, element.shape) + (slice(None),) * (len(element.shape) - len(indices))
@@ -186,7 +187,7 @@ def _gradient_rule(types: list[Any], attributes: dict) -> Any:
     return (types, types) if len(types) == 1 and isinstance(types[0], ArrayType) else None
 
 
-def _gradient_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+def _gradient_value(target: Target, call: Call, args: list[list[Any]]) -> list[Any]:
     data, grad, *rest = args[0]
     return [grad, grad, *rest]
 
@@ -204,7 +205,7 @@ def _one_array(types: list[Any], attributes: dict) -> Any:
 def _compares_address(relation: str, part: int) -> Any:
     """The value of a question about an address, of the memory (0) or of the gradient (1): is it zero?"""
 
-    def value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+    def value(target: Target, call: Call, args: list[list[Any]]) -> list[Any]:
         b, word = target.builder, ll.IntType(64)
         return [b.icmp_unsigned(relation, b.ptrtoint(args[0][part], word), ll.Constant(word, 0))]
 
@@ -236,7 +237,7 @@ def _shape_rule(types: list[Any], attributes: dict) -> Any:
     return (types, [int32]) if inside else None
 
 
-def _shape_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+def _shape_value(target: Target, call: Call, args: list[list[Any]]) -> list[Any]:
     return [target.builder.trunc(args[0][2 + call.attributes["axis"]], ll.IntType(32))]
 
 
@@ -253,7 +254,7 @@ def _local_rule(types: list[Any], attributes: dict) -> Any:
     return [], [array_type(dtype, len(extents), False, extents)]
 
 
-def _local_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+def _local_value(target: Target, call: Call, args: list[list[Any]]) -> list[Any]:
     return target.local_array(call.results[0].type, call.attributes.get("cleared", True))
 
 
@@ -269,7 +270,7 @@ def local_array() -> Any:
 
 
 def _atomic_value(kind: str) -> Callable[..., Any]:
-    def value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+    def value(target: Target, call: Call, args: list[list[Any]]) -> list[Any]:
         rank, element = call.args[0].type.ndim, call.args[0].type.dtype
         address = element_address(target, call, args)
         return target.atomic(kind, address, element, args[1 + rank :], call)
@@ -298,7 +299,9 @@ def _atomic_rule(values: int, accepts: Callable[[Any], bool]) -> Callable[..., A
     return rule
 
 
-def _atomic(name: str, combine: Any, values: int, accepts: Any, nondiff: str, doc: str) -> Op:
+def _atomic(
+    name: str, combine: Callable[..., Any], values: int, accepts: Callable[[Any], bool], nondiff: str, doc: str
+) -> Op:
     def signature(array: Any, *rest: Any) -> Any: ...
 
     signature.__doc__ = doc + " Returns the value before."
@@ -309,7 +312,7 @@ def _atomic(name: str, combine: Any, values: int, accepts: Any, nondiff: str, do
     )
 
 
-def _number(t: Any) -> bool:
+def _number(t: ValueType) -> bool:
     return scalars.is_number(t)
 
 
@@ -318,7 +321,7 @@ atomic_add = _atomic("atomic_add", lambda a, b: a + b, 1, _number, "", "Add to a
 
 
 def _sum_adjoint(scale: int) -> Callable[..., tuple]:
-    def rule(array: Any, *rest: Any) -> tuple:
+    def rule(array: Value, *rest: Any) -> tuple:
         *indices, value, out, dout = rest
         contribution = load(gradient(array), *indices)
         _return_old(array, indices, dout)
@@ -327,7 +330,7 @@ def _sum_adjoint(scale: int) -> Callable[..., tuple]:
     return rule
 
 
-def _return_old(array: Any, indices: list[Any], dout: Any) -> None:
+def _return_old(array: Value, indices: list[Any], dout: Value | None) -> None:
     """The value before an atomic was read from memory: its cotangent goes there, as that of a load."""
     if dout is not None:
         add_into(gradient(array), indices, dout)
@@ -342,7 +345,7 @@ atomic_sub = _atomic("atomic_sub", lambda a, b: a - b, 1, _number, "", "Subtract
 atomic_sub.adjoint(_sum_adjoint(-1))
 
 
-def _extreme_adjoint(array: Any, *rest: Any) -> tuple:
+def _extreme_adjoint(array: Value, *rest: Any) -> tuple:
     """The winner takes the gradient: the thread whose value equals the final one."""
     *indices, value, out, dout = rest
     final, grads = load(array, *indices), gradient(array)
@@ -358,7 +361,7 @@ def _extreme_adjoint(array: Any, *rest: Any) -> tuple:
     return (None,) * (1 + len(indices)) + (contribution,)
 
 
-def _taken(grads: Any, indices: list[Any], value: Any, final: Any) -> Any:
+def _taken(grads: Value, indices: list[Any], value: Value, final: Value) -> Any:
     """The gradient of a scalar element if `value` won; it is cleared, so that of equal values one takes it."""
     builder, nothing, then = active_builder(), zero(value), Region()
     assert builder is not None, "rules are traced"
@@ -368,21 +371,21 @@ def _taken(grads: Any, indices: list[Any], value: Any, final: Any) -> Any:
     return builder.branch(won, then, Region(yields=(nothing,)))[0]
 
 
-def _lower(a: Any, b: Any) -> Any:
+def _lower(a: Numeric, b: Numeric) -> Any:
     """The smaller of two in any order of arrival: NaN loses, -0 is below +0."""
     if not scalars.holds_floats(np.asarray(a).dtype):
         return np.minimum(a, b)
     return np.where((b < a) | np.isnan(a) | ((a == b) & np.signbit(b)), b, a)
 
 
-def _higher(a: Any, b: Any) -> Any:
+def _higher(a: Numeric, b: Numeric) -> Any:
     """The larger of two, likewise."""
     if not scalars.holds_floats(np.asarray(a).dtype):
         return np.maximum(a, b)
     return np.where((b > a) | np.isnan(a) | ((a == b) & np.signbit(a)), b, a)
 
 
-def _swapped(a: Any, expected: Any, new: Any) -> Any:
+def _swapped(a: Numeric, expected: Numeric, new: Numeric) -> Any:
     """Floats are compared by their bits, as processors do."""
     word = f"u{np.asarray(a).dtype.itemsize}"
     return np.where(np.asarray(a).view(word) == np.asarray(expected).view(word), new, a)
@@ -406,4 +409,3 @@ PRIVATE_ATOMICS = ("atomic_add", "atomic_sub")
 
 COMMUTING_ATOMICS = (PRIVATE_ATOMICS, ("atomic_min",), ("atomic_max",))
 """Families of atomics that may be combined before they update memory."""
-

@@ -35,6 +35,7 @@ from .host_memory import HostArray, to_value, write_value
 from .memory import gradient
 from .native_text import has_atomics, mentions
 from .registry import OUTPUT, PURE, READ, WRITE, Row
+from .target import Target
 
 INTERFACE = "2"  # raise it when the shape of the compiled function changes
 WORD = 8
@@ -163,7 +164,7 @@ def native_row(unit: Unit) -> NativeRow:
 def _refused(unit: Unit) -> Callable[..., Any]:
     """The derivative of a text itself is not known; a function that has one never asks for it."""
 
-    def rule(*operands: Any, **attributes: Any) -> Any:
+    def rule(*operands: object, **attributes: object) -> Any:
         builder = active_builder()
         place = builder.location if builder is not None and builder.location else unit.location
         cure = "keep it out of what is differentiated twice" if unit.reverse else "give func_native an adj_snippet"
@@ -187,19 +188,19 @@ GRADIENTS = Row(
 # ----- types --------------------------------------------------------------------------------
 
 
-def has_gradient_array(t: Any) -> bool:
+def has_gradient_array(t: object) -> bool:
     """Whether the type is an array whose elements have cotangents."""
     return isinstance(t, ArrayType) and has_cotangent(t.dtype)
 
 
-def holds_arrays(t: Any) -> bool:
+def holds_arrays(t: object) -> bool:
     """Whether values of the type are, or contain, arrays."""
     if structs.is_struct(t):
         return any(holds_arrays(f) for f in t.fields.values())
     return isinstance(t, ArrayType)
 
 
-def full_name(t: Any) -> str:
+def full_name(t: object) -> str:
     """The name of a type with the fields of structs in it."""
     if t is None:
         return "nothing"
@@ -220,7 +221,7 @@ def offsets(types: tuple[Any, ...]) -> tuple[list[int], int]:
 # ----- compiled targets ---------------------------------------------------------------------
 
 
-def _value(target: Any, call: Any, args: list[list[Any]]) -> Any:
+def _value(target: Target, call: Call, args: list[list[Any]]) -> Any:
     """Write the arguments to the stack, call, read the results."""
     b, unit = target.builder, unit_of(call)
     starts, size = offsets(unit.argument_types)
@@ -235,7 +236,7 @@ def _value(target: Any, call: Any, args: list[list[Any]]) -> Any:
     return results[0] if len(results) == 1 else results
 
 
-def _block(target: Any, size: int) -> Any:
+def _block(target: Target, size: int) -> Any:
     return target.builder.bitcast(target.stack(_I64, max(1, size // WORD)), _BYTES)
 
 

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import KernelCallError, KernelTypeError, WarpsimError, shown
-from ..ir.builder import active_builder, constant
+from ..ir.builder import Builder, active_builder, constant
 from ..ir.nodes import Value
 from ..types import compounds, scalars
 from ..types.answers import kept_with, per_object
@@ -40,6 +40,9 @@ from ..types.values import Compound
 from .documentation import Documentation, Signature
 
 ATOMIC, OUTPUT, PURE, READ, WRITE = "atomic", "output", "", "read", "write"
+
+Numeric = np.ndarray | np.generic
+"""What oracles compute with: arrays of NumPy, and its scalars."""
 
 
 @dataclass(eq=False)
@@ -274,12 +277,12 @@ def seal() -> None:
 # ----- tracing and evaluation ---------------------------------------------------------------
 
 
-def operand_type(x: Any) -> Any:
+def operand_type(x: object) -> Any:
     """The type of a Value or of a host constant (weak for Python numbers)."""
     return x.type if isinstance(x, Value) else weak_type(x)
 
 
-def emit(builder: Any, operation: Op, args: tuple[Any, ...], attributes: dict[str, Any] | None = None) -> Any:
+def emit(builder: Builder, operation: Op, args: tuple[Any, ...], attributes: dict[str, Any] | None = None) -> Any:
     """Choose an overload, turn literals into constants of its types, append the call."""
     chosen = operation.find([operand_type(a) for a in args], attributes)
     pairs = zip(args, chosen.arg_types, strict=True)
@@ -304,12 +307,12 @@ def evaluated(operation: Op, *args: Any, **attributes: Any) -> Any:
     return wrapped if len(wrapped) > 1 else (wrapped[0] if wrapped else None)
 
 
-def to_host(value: Any, t: Any) -> Any:
+def to_host(value: Any, t: object) -> Any:
     """The oracle's representation as a host value of type `t`."""
     return t.wrap(value) if compounds.is_compound(t) else own(value)
 
 
-def _for_oracle(value: Any) -> Any:
+def _for_oracle(value: object) -> Any:
     """A host value as oracles compute with it."""
     return value.numpy() if isinstance(value, Compound) else plain(value)
 
@@ -321,7 +324,7 @@ def as_computed(x: Any) -> Any:
     return x.astype(np.float32) if narrow else x
 
 
-def _as_type(value: Any, t: Any) -> Any:
+def _as_type(value: object, t: object) -> Any:
     if scalars.is_scalar(t):
         cls = scalars.numpy_class(t)
         return value if type(value) is cls else cls(value)
@@ -334,7 +337,7 @@ def _conversion(types: list[Any]) -> str:
     """A conversion that lets one of these types meet the others: to floats, the scalar of vectors, wide numbers."""
     scalar_of = {t: compounds.scalar_of(t) if compounds.is_compound(t) else t for t in types if _holds_number(t)}
 
-    def rank(t: Any) -> tuple[bool, bool, int, bool]:
+    def rank(t: object) -> tuple[bool, bool, int, bool]:
         scalar = scalar_of[t]
         return scalars.is_float(scalar), compounds.is_compound(t), np.dtype(scalar).itemsize, t in scalars.UNSIGNED
 
@@ -349,7 +352,7 @@ def _conversion(types: list[Any]) -> str:
 _BUILT_IN = {scalars.float32: "float", scalars.int32: "int"}
 
 
-def _holds_number(t: Any) -> bool:
+def _holds_number(t: object) -> bool:
     return scalars.is_number(t) or compounds.is_compound(t)
 
 

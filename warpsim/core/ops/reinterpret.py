@@ -11,14 +11,17 @@ from typing import Any
 import numpy as np
 from llvmlite import ir as ll
 
+from ..ir.nodes import Call
 from ..types import compounds, scalars, structs
+from ..types.arrays import ValueType
 from ..types.signatures import Element
 from .lanes import for_lanes, like
-from .registry import op
+from .registry import Numeric, op
+from .target import Target
 from .values import from_memory, llvm_type, memory_type, to_memory
 
 
-def layout(t: Any) -> list[tuple[type, int]]:
+def layout(t: ValueType) -> list[tuple[type, int]]:
     """The scalars of a type, with their offsets [bytes]."""
     return list(structs.leaves(t))
 
@@ -30,7 +33,7 @@ def _rule(types: list[Any], attributes: dict[str, Any]) -> Any:
     return ([source], [to]) if fits else None
 
 
-def _one_by_one(call: Any) -> bool:
+def _one_by_one(call: Call) -> bool:
     """Whether every scalar becomes one scalar, of registers that hold what memory does."""
     kinds = [layout(t) for t in (call.args[0].type, call.results[0].type)]
     places = [[(scalars.bits(t), offset) for t, offset in kind] for kind in kinds]
@@ -38,7 +41,7 @@ def _one_by_one(call: Any) -> bool:
     return places[0] == places[1] and not odd
 
 
-def _value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+def _value(target: Target, call: Call, args: list[list[Any]]) -> list[Any]:
     source, to, b = call.args[0].type, call.results[0].type, target.builder
     if _one_by_one(call):
         return [b.bitcast(x, like(llvm_type(t), x)) for x, (t, _) in zip(args[0], layout(to), strict=True)]
@@ -51,13 +54,13 @@ def _value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
     return [_part(b, bits, t, offset) for t, offset in layout(to)]
 
 
-def _part(b: Any, bits: Any, t: type, offset: int) -> Any:
+def _part(b: ll.IRBuilder, bits: ll.Value, t: type, offset: int) -> Any:
     """A scalar out of the bits of all."""
     moved, word = b.lshr(bits, bits.type(8 * offset)), ll.IntType(scalars.bits(t))
     return from_memory(b, b.bitcast(moved if word == bits.type else b.trunc(moved, word), memory_type(t)), t)
 
 
-def _flat(value: Any) -> Iterator[Any]:
+def _flat(value: Numeric) -> Iterator[Any]:
     """The scalars of a value as oracles hold it."""
     if isinstance(value, dict):
         for part in value.values():
@@ -66,7 +69,7 @@ def _flat(value: Any) -> Iterator[Any]:
         yield from np.ravel(value)
 
 
-def _nested(t: Any, parts: Iterator[Any]) -> Any:
+def _nested(t: ValueType, parts: Iterator[Any]) -> Any:
     """A value of a type as oracles hold it, made of its scalars."""
     if structs.is_struct(t):
         return {name: _nested(field, parts) for name, field in t.fields.items()}
@@ -75,7 +78,7 @@ def _nested(t: Any, parts: Iterator[Any]) -> Any:
     return next(parts)
 
 
-def _oracle(value: Any, *, source: Any, to: Any) -> Any:
+def _oracle(value: Numeric, *, source: ValueType, to: ValueType) -> Any:
     memory = bytearray(structs.numpy_dtype(source).itemsize)
     for x, (t, offset) in zip(_flat(value), layout(source), strict=True):
         number = np.array(x, t).tobytes()

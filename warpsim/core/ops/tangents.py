@@ -21,7 +21,7 @@ from ..ir.nodes import Call, Region, Value
 from ..types import scalars, structs
 from ..types.answers import per_type
 from ..types.array_ref import Fields
-from ..types.arrays import ArrayType, type_name
+from ..types.arrays import ArrayType, ValueType, type_name
 from ..types.compounds import is_compound, scalar_of
 from . import memory
 from .choice import where
@@ -36,7 +36,7 @@ TangentList = list[Tangent]
 
 
 @per_type
-def has_floats(t: Any) -> bool:
+def has_floats(t: ValueType) -> bool:
     """Whether values of the type have a tangent of their own; arrays in them do not count."""
     if structs.is_struct(t):
         return any(has_floats(f) for f in t.fields.values())
@@ -44,7 +44,7 @@ def has_floats(t: Any) -> bool:
 
 
 @per_type
-def slots(t: Any) -> tuple[tuple[Fields, Any], ...]:
+def slots(t: ValueType) -> tuple[tuple[Fields, Any], ...]:
     """Where values of a type can have tangents: (path, type) of every float and every array of floats."""
     if structs.is_struct(t):
         return tuple(((name, *path), leaf) for name, f in t.fields.items() for path, leaf in slots(f))
@@ -56,7 +56,7 @@ def parts(value: Value) -> Tangent:
     return {path: member(value, path) for path, t in slots(value.type) if not isinstance(t, ArrayType)}
 
 
-def whole(t: Any, tangent: Tangent) -> Value:
+def whole(t: ValueType, tangent: Tangent) -> Value:
     """A tangent as one value of type `t`, which holds zeros and empty arrays where there is none."""
     total: Value = zero(Value(t))
     if not structs.is_struct(t):
@@ -68,7 +68,7 @@ def whole(t: Any, tangent: Tangent) -> Value:
     return total
 
 
-def filled(t: Any, path: Fields, tangent: Tangent) -> Value:
+def filled(t: ValueType, path: Fields, tangent: Tangent) -> Value:
     """The tangent at a path; zero where it is missing. Raises where that would have to be an array."""
     part = tangent.get(path)
     if part is not None:
@@ -82,7 +82,7 @@ def filled(t: Any, path: Fields, tangent: Tangent) -> Value:
     return zero(Value(leaf))
 
 
-def joined(t: Any, tangents: TangentList) -> list[Fields]:
+def joined(t: ValueType, tangents: TangentList) -> list[Fields]:
     """Where at least one of some values of one type has a tangent."""
     return [path for path, _ in slots(t) if any(path in tangent for tangent in tangents)]
 

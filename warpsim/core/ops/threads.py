@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..ir.nodes import Call
 from ..types.scalars import int32
 from .registry import op
+from .target import Target
 
 
 def _tid_rule(types: list[Any], attributes: dict) -> Any:
     return [], [int32] * attributes["ndim"]
 
 
-def _tid_value(target: Any, call: Any, args: list[list[Any]]) -> Any:
+def _tid_value(target: Target, call: Call, args: list[list[Any]]) -> Any:
     index = target.thread_index(call.attributes["ndim"])
     return [[i] for i in index] if len(index) > 1 else [index[0]]
 
@@ -26,7 +28,7 @@ def _block_dim_rule(types: list[Any], attributes: dict) -> Any:
     return [], [int32]
 
 
-def _block_dim_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+def _block_dim_value(target: Target, call: Call, args: list[list[Any]]) -> list[Any]:
     return [target.block_dim()]
 
 

@@ -13,9 +13,11 @@ from typing import Any
 
 from llvmlite import ir as ll
 
+from ..ir.nodes import Call
 from ..types import scalars
 from ..types.compounds import scalar_of
 from .lanes import for_lanes, like
+from .target import Target
 
 
 def llvm_type(t: type) -> ll.Type:
@@ -39,7 +41,7 @@ def memory_type(t: type) -> ll.Type:
     return ll.IntType(16) if scalars.is_bfloat16(t) else llvm_type(t)
 
 
-def from_memory(b: Any, word: Any, t: type) -> Any:
+def from_memory(b: ll.IRBuilder, word: ll.Value, t: type) -> Any:
     """A scalar as read from memory, as registers hold it."""
     if t is scalars.bool_:
         return b.icmp_unsigned("!=", word, ll.Constant(word.type, 0))
@@ -49,7 +51,7 @@ def from_memory(b: Any, word: Any, t: type) -> Any:
     return b.bitcast(b.shl(b.zext(word, wide), ll.Constant(wide, 16)), ll.FloatType())
 
 
-def to_memory(b: Any, x: Any, t: type) -> Any:
+def to_memory(b: ll.IRBuilder, x: ll.Value, t: type) -> Any:
     """A scalar of a register as memory holds it."""
     if t is scalars.bool_:
         return b.zext(x, ll.IntType(8))
@@ -59,7 +61,7 @@ def to_memory(b: Any, x: Any, t: type) -> Any:
     return b.trunc(b.lshr(b.bitcast(x, wide), ll.Constant(wide, 16)), ll.IntType(16))
 
 
-def rounded_to_bfloat16(b: Any, x: Any) -> Any:
+def rounded_to_bfloat16(b: ll.IRBuilder, x: ll.Value) -> Any:
     """The nearest of the floats whose lower 16 bits are zero, of two the one with an even last bit; NaN stays NaN."""
     word = ll.IntType(32)
     bits = b.bitcast(x, word)
@@ -70,12 +72,12 @@ def rounded_to_bfloat16(b: Any, x: Any) -> Any:
     return b.bitcast(upper, ll.FloatType())
 
 
-def into_memory(b: Any, x: Any, t: type) -> Any:
+def into_memory(b: ll.IRBuilder, x: ll.Value, t: type) -> Any:
     """A number that was computed, rounded to its type, as memory holds it."""
     return to_memory(b, rounded_to_bfloat16(b, x) if scalars.is_bfloat16(t) else x, t)
 
 
-def rounded(b: Any, call: Any, args: list[list[Any]], computed: Any) -> Any:
+def rounded(b: ll.IRBuilder, call: Call, args: list[list[Any]], computed: Any) -> Any:
     """What a row computed, bfloat16 among it rounded to that; but for components that the row only moved."""
     narrow = [scalars.is_bfloat16(scalar_of(r.type)) for r in call.results]
     if True not in narrow:
@@ -98,7 +100,7 @@ def elementwise(scalar_value: Callable[..., Any], packs: bool = False) -> Callab
     `packs`: it also works on LLVM vectors; targets that want them then get one instruction for all components.
     """
 
-    def value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+    def value(target: Target, call: Call, args: list[list[Any]]) -> list[Any]:
         t = scalar_of(call.args[0].type)
         if packs and target.packs and len(args[0]) in LANES:
             b = target.builder
@@ -108,7 +110,7 @@ def elementwise(scalar_value: Callable[..., Any], packs: bool = False) -> Callab
     return for_lanes(value)
 
 
-def packed(b: Any, flat: list[Any]) -> Any:
+def packed(b: ll.IRBuilder, flat: list[Any]) -> Any:
     """Scalars of one type as an LLVM vector."""
     whole: Any = ll.Constant(ll.VectorType(flat[0].type, len(flat)), ll.Undefined)
     for lane, x in enumerate(flat):
@@ -116,7 +118,7 @@ def packed(b: Any, flat: list[Any]) -> Any:
     return whole
 
 
-def unpacked(b: Any, whole: Any) -> list[Any]:
+def unpacked(b: ll.IRBuilder, whole: ll.Value) -> list[Any]:
     """The lanes of an LLVM vector."""
     return [b.extract_element(whole, ll.Constant(ll.IntType(32), lane)) for lane in range(whole.type.count)]
 
@@ -125,7 +127,7 @@ def scaled(scalar_value: Callable[..., Any], packs: bool = False) -> Callable[..
     """Component-wise where one operand is a scalar that goes with every component of the other."""
     together = elementwise(scalar_value, packs)
 
-    def value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+    def value(target: Target, call: Call, args: list[list[Any]]) -> list[Any]:
         size = max(len(a) for a in args)
         components: list[Any] = together(target, call, [a * size if len(a) == 1 else a for a in args])
         return components
@@ -133,12 +135,10 @@ def scaled(scalar_value: Callable[..., Any], packs: bool = False) -> Callable[..
     return for_lanes(value)
 
 
-def instr(
-    floating: str = "", integer: str = "", unsigned: str = "", boolean: str = ""
-) -> Callable[..., Any]:
+def instr(floating: str = "", integer: str = "", unsigned: str = "", boolean: str = "") -> Callable[..., Any]:
     """One LLVM instruction per component, chosen by scalar type."""
 
-    def scalar_value(target: Any, t: type, *parts: Any) -> Any:
+    def scalar_value(target: Target, t: type, *parts: ll.Value) -> Any:
         if scalars.is_float(t):
             return getattr(target.builder, floating)(*parts, flags=target.fast_flags)
         name = boolean if t is scalars.bool_ and boolean else integer
@@ -152,7 +152,7 @@ def instr(
 def libm(name: str) -> Callable[..., Any]:
     """The C library's function of that name (libm, vectorised where possible; libdevice on CUDA)."""
 
-    def scalar_value(target: Any, t: type, *parts: Any) -> Any:
+    def scalar_value(target: Target, t: type, *parts: ll.Value) -> Any:
         return target.math(name, t, parts)
 
     return elementwise(scalar_value)
@@ -161,7 +161,7 @@ def libm(name: str) -> Callable[..., Any]:
 def compare(symbol: str) -> Callable[..., Any]:
     """Ordered float, signed or unsigned integer comparison; `!=` is unordered, as IEEE 754 wants."""
 
-    def scalar_value(target: Any, t: type, a: Any, b: Any) -> Any:
+    def scalar_value(target: Target, t: type, a: ll.Value, b: ll.Value) -> Any:
         if scalars.is_float(t):
             kind = target.builder.fcmp_unordered if symbol == "!=" else target.builder.fcmp_ordered
             return kind(symbol, a, b)
@@ -172,12 +172,12 @@ def compare(symbol: str) -> Callable[..., Any]:
     return scalar_value
 
 
-def smallest_signed(t: type, x: Any) -> ll.Constant:
+def smallest_signed(t: type, x: ll.Value) -> ll.Constant:
     """The smallest number of a type, in as many lanes as `x` has."""
     return ll.Constant(x.type, -(1 << (scalars.bits(t) - 1)))
 
 
-def convert(target: Any, source: type, target_type: type, x: Any) -> Any:
+def convert(target: Target, source: type, target_type: type, x: ll.Value) -> Any:
     """A scalar conversion: floats truncate towards zero and saturate, NaN becomes 0, ints wrap."""
     b, t = target.builder, like(llvm_type(target_type), x)
     to_bfloat16 = scalars.is_bfloat16(target_type)
@@ -203,7 +203,7 @@ def convert(target: Any, source: type, target_type: type, x: Any) -> Any:
     return b.zext(x, t) if unsigned else b.sext(x, t)
 
 
-def narrowed(b: Any, source: type, target: type, x: Any, rounds_again: bool = False) -> Any:
+def narrowed(b: ll.IRBuilder, source: type, target: type, x: ll.Value, rounds_again: bool = False) -> Any:
     """A float in fewer bits, to the nearest; to odd where `rounds_again`, to bfloat16, follows.
 
     From 64 bits to 16 processors have no instruction, and LLVM calls a function that is not in the

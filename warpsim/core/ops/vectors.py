@@ -5,13 +5,14 @@ Sums run in order from the first component, so every device rounds alike.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from ..ir.builder import OPERATORS, constant
-from ..ir.nodes import Value
+from ..ir.nodes import Call, Value
 from ..types.compounds import is_compound, size_of
 from ..types.scalars import uint32
 from ..types.signatures import Element, Float, K, Mat, N, Quat, R, Scalar, Vec
@@ -22,7 +23,8 @@ from .choice import min as minimum
 from .construct import components, rebuild, zero
 from .lanes import for_lanes
 from .math import sqrt
-from .registry import TABLE, Op, expansion, op
+from .registry import TABLE, Numeric, Op, expansion, op
+from .target import Target
 from .values import elementwise, instr
 
 
@@ -34,13 +36,13 @@ def ordered_sum(parts: list[Any]) -> Any:
     return total
 
 
-def ordered_dot(x: Any, y: Any) -> Any:
+def ordered_dot(x: Numeric, y: Numeric) -> Any:
     """The oracle of sums of products: products and sums round one by one, in order."""
     return ordered_sum(list(np.ravel(x) * np.ravel(y)))
 
 
 @for_lanes
-def _inner_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+def _inner_value(target: Target, call: Call, args: list[list[Any]]) -> list[Any]:
     t = call.results[0].type
     multiply, plus = instr("fmul", "mul"), instr("fadd", "add")
     total = None
@@ -153,7 +155,7 @@ def _(x, y, out, dout):
     return _shared(x, y, out, dout)
 
 
-def _folded(x: Value, pick: Any) -> Value:
+def _folded(x: Value, pick: Callable[..., Any]) -> Value:
     parts = components(x)
     best = parts[0]
     for part in parts[1:]:
@@ -195,7 +197,7 @@ def _arg_best(x: Value, symbol: str) -> Value:
     return index
 
 
-def _first(x: Any, best: Any) -> int:
+def _first(x: Numeric, best: Numeric) -> int:
     """The oracle of `argmin` and `argmax`; 0 where all components are NaN."""
     return int(np.argmax(x == best))
 
@@ -246,7 +248,7 @@ def _length_sq_quat(a: Quat[Float]) -> Float:
 
 
 @for_lanes
-def _norm(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+def _norm(target: Target, call: Call, args: list[list[Any]]) -> list[Any]:
     t = call.results[0].type
     return [target.math("sqrt", t, tuple(_inner_value(target, call, [args[0], args[0]])))]
 
@@ -277,7 +279,7 @@ def _(x, out, dout):
     return (_unit_or_zero(x, out) * dout,)
 
 
-def _normalize_oracle(x: Any) -> Any:
+def _normalize_oracle(x: Numeric) -> Any:
     size = np.sqrt(ordered_dot(x, x))
     return np.zeros_like(x) if size == 0 else x / size
 
@@ -310,7 +312,7 @@ def norm_l2(v: Vec[N, Float]) -> Float:
     return length(v)
 
 
-def _huber_oracle(x: Any, delta: Any = 1.0) -> Any:
+def _huber_oracle(x: Numeric, delta: Numeric | float = 1.0) -> Any:
     size = np.sqrt(ordered_dot(x, x))
     return 0.5 * size * size if size <= delta else delta * (size - 0.5 * delta)
 
@@ -334,7 +336,7 @@ def smooth_normalize(v: Vec[N, Float], delta: Float = 1.0) -> Vec[N, Float]:
     return v / norm_pseudo_huber(v, delta)
 
 
-def size(x: Any) -> int:
+def size(x: Value) -> int:
     """How many components a value has (a compile-time number)."""
     return size_of(x.type)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from .arrays import ArrayType
-from .structs import holds_arrays, is_struct
+from .structs import Struct, holds_arrays, is_struct
 
 Fields = tuple[str, ...]
 """Names of fields, from a struct inwards."""
@@ -38,14 +38,14 @@ class ArrayRef(NamedTuple):
         return member_at(args[self.position], self.path)
 
 
-def member_at(value: Any, path: Fields) -> Any:
+def member_at(value: object, path: Fields) -> Any:
     """The field at the end of a path."""
     for name in path:
         value = getattr(value, name)
     return value
 
 
-def array_fields(t: Any, path: Fields = ()) -> Iterator[tuple[Fields, ArrayType]]:
+def array_fields(t: type[Struct], path: Fields = ()) -> Iterator[tuple[Fields, ArrayType]]:
     """The arrays in a struct type, by the fields that lead to them."""
     for name, field in t.fields.items():
         if is_struct(field):
@@ -70,7 +70,7 @@ def element_refs(types: Sequence[Any]) -> tuple[ArrayRef, ...]:
     return tuple(ArrayRef(k, in_elements=True) for k, t in enumerate(types) if refers(t))
 
 
-def refers(t: Any) -> bool:
+def refers(t: object) -> bool:
     """Whether elements refer to arrays: those of an array of structs that hold some, or of one in a struct."""
     if is_struct(t):
         return any(map(refers, t.fields.values()))

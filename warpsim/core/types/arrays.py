@@ -37,24 +37,28 @@ class ArrayType:
     def __reduce__(self) -> tuple[Any, ...]:
         return array_type, (self.dtype, self.ndim, self.indexed, self.local_shape)
 
-    def __or__(self, other: Any) -> OneOf:
+    def __or__(self, other: object) -> OneOf:
         return OneOf(self, other)
 
-    def __ror__(self, other: Any) -> OneOf:
+    def __ror__(self, other: object) -> OneOf:
         return OneOf(other, self)
+
+
+ValueType = type[Any] | ArrayType
+"""The type of a value in kernels: the class of a scalar, compound or struct, or the type of an array."""
 
 
 class OneOf:
     """`array[float] | None`: several types in an annotation, of which arrays may always be None."""
 
-    def __init__(self, *members: Any):
+    def __init__(self, *members: object):
         flat = [part for m in members for part in (m.members if isinstance(m, OneOf) else (m,))]
         self.members: tuple[Any, ...] = tuple(dict.fromkeys(flat))
 
-    def __or__(self, other: Any) -> OneOf:
+    def __or__(self, other: object) -> OneOf:
         return OneOf(self, other)
 
-    def __ror__(self, other: Any) -> OneOf:
+    def __ror__(self, other: object) -> OneOf:
         return OneOf(other, self)
 
     def __eq__(self, other: object) -> bool:
@@ -67,7 +71,7 @@ class OneOf:
         return " | ".join("None" if m is None else type_name(m) for m in self.members)
 
 
-def without_none(annotation: Any) -> Any:
+def without_none(annotation: object) -> Any:
     """The array type of `array[float] | None`; anything else as it is."""
     if not isinstance(annotation, OneOf):
         return annotation
@@ -76,7 +80,7 @@ def without_none(annotation: Any) -> Any:
 
 
 def array_type(
-    dtype: Any, ndim: int = 1, indexed: bool = False, local_shape: tuple[int, ...] | None = None
+    dtype: object, ndim: int = 1, indexed: bool = False, local_shape: tuple[int, ...] | None = None
 ) -> ArrayType:
     """The array type of elements `dtype` and rank `ndim` (1 to 4).
 
@@ -89,7 +93,7 @@ def array_type(
 
 
 @per_type
-def _intern(dtype: Any, ndim: int, indexed: bool, local_shape: tuple[int, ...] | None) -> ArrayType:
+def _intern(dtype: object, ndim: int, indexed: bool, local_shape: tuple[int, ...] | None) -> ArrayType:
     return ArrayType(dtype, ndim, indexed, local_shape)
 
 
@@ -101,11 +105,11 @@ def descriptor_words(t: ArrayType) -> int:
     return 2 + 2 * t.ndim + (2 * t.ndim if t.indexed else 0)
 
 
-def is_array(t: Any) -> bool:
+def is_array(t: object) -> bool:
     return isinstance(t, ArrayType)
 
 
-def type_name(t: Any) -> str:
+def type_name(t: object) -> str:
     """The name of a type as messages and dumps print it."""
     if isinstance(t, ArrayType):
         return repr(t)

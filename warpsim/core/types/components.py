@@ -35,7 +35,7 @@ class Components:
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(self.shape[0]))
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: object) -> Any:
         """A component, a row, or what slices select. Raises `IndexError` outside, `KeyError` for other keys."""
         part = self._part(self._key(index))
         if isinstance(part, np.ndarray):
@@ -50,7 +50,7 @@ class Components:
             what = f"index {shown(key)} of a {type(self).__name__} is out of bounds"
             raise OutOfBoundsError(f"{what}\nexpected: below {extents}") from None
 
-    def _key(self, index: Any) -> Any:
+    def _key(self, index: object) -> Any:
         """What NumPy selects by: integers and slices, no more than there are dimensions."""
         if type(index) in (int, slice):
             return index
@@ -61,7 +61,7 @@ class Components:
             raise ComponentKeyError(f"key {index!r} of a {type(self).__name__}\nexpected: {known}")
         return tuple(int(k) if isinstance(k, bool) else k for k in keys)
 
-    def _line(self, index: Any) -> int:
+    def _line(self, index: object) -> int:
         """The number of a row or column. Raises `ComponentKeyError` for what is no integer, or of a vector."""
         if not isinstance(index, int | np.integer) or len(self.shape) != 2:
             raise ComponentKeyError(f"row or column {shown(index)} of a {type(self).__name__}\nexpected: an integer")
@@ -75,15 +75,15 @@ class Components:
         """A column of a matrix, as a vector. Raises `IndexError` where there is none."""
         return self[:, self._line(index)]
 
-    def set_row(self, index: int, value: Any) -> None:
+    def set_row(self, index: int, value: object) -> None:
         """Give a row of a matrix new entries, or one number for all. Raises `IndexError` where there is none."""
         self[self._line(index)] = value
 
-    def set_col(self, index: int, value: Any) -> None:
+    def set_col(self, index: int, value: object) -> None:
         """Give a column of a matrix new entries, or one number for all. Raises `IndexError` where there is none."""
         self[:, self._line(index)] = value
 
-    def __setitem__(self, index: Any, value: Any) -> None:
+    def __setitem__(self, index: object, value: object) -> None:
         """Give components new values: numbers, or as many as are selected.
 
         Raises `IndexError` outside, `KeyError` for other keys, `TypeError` for what is no number of this type,
@@ -101,7 +101,7 @@ class Components:
             extents = f"{np.shape(new)}\nexpected: {np.shape(at)}, or one number for all"
             raise ComponentCountError(f"components of a {type(self).__name__} get values of shape {extents}") from None
 
-    def _numbers(self, value: Any, one: bool) -> Any:
+    def _numbers(self, value: object, one: bool) -> Any:
         """What is written to a component, or to several, as NumPy takes it; or `TypeError`."""
         if type(value) in (float, int) and self.dtype in scalars.FLOATS:
             return value
@@ -123,7 +123,7 @@ class Components:
                 return self[indices[0]] if len(indices) == 1 else self._of_kind(part.shape).wrap(part)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if self.kind == "transform" and name in ("p", "q"):
             self[slice(0, 3) if name == "p" else slice(3, 7)] = value
         elif self.kind in ("vector", "quaternion") and name and all(c in _SWIZZLE for c in name):
@@ -137,7 +137,7 @@ class Components:
             object.__setattr__(self, name, value)  # a note of the user's own, which no kernel sees
 
 
-def check_whole(t: Any, source: np.dtype, value: Any) -> None:
+def check_whole(t: type[Components], source: np.dtype, value: object) -> None:
     """Refuse floats for integers, which would lose what is behind the point."""
     if t.dtype in scalars.INTEGERS and source.kind == "f":
         raise TypeError(

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from . import scalars, structs
 from .arrays import ArrayType
 from .compounds import scalar_of
 
 
-def has_cotangent(t: Any) -> bool:
+def has_cotangent(t: object) -> bool:
     """Whether values of the type have a derivative: floats, compounds of them, structs with such fields."""
     if structs.is_struct(t):
         return any(has_cotangent(f) for f in t.fields.values())

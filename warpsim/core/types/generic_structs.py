@@ -40,7 +40,7 @@ class GenericStruct:
         self._qualname, self._annotations = cls.__qualname__, annotations_of(cls)
         self._structs: dict[Any, type[Struct]] = {}
 
-    def __getitem__(self, dtype: Any) -> type[Struct]:
+    def __getitem__(self, dtype: object) -> type[Struct]:
         dtype = canonical(dtype)
         if dtype not in self._structs:
             self._structs[dtype] = self._struct_of(dtype)
@@ -56,7 +56,7 @@ class GenericStruct:
         return family_member
 
 
-def with_float(pattern: Any, dtype: Any) -> Any:
+def with_float(pattern: object, dtype: object) -> Any:
     """The type that a pattern is with a scalar type in the place of `Float`."""
     if pattern is Float:
         return dtype

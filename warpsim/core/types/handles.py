@@ -18,6 +18,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from .arrays import type_name
+from .structs import StructType
 
 ADDRESS_BITS = 48
 HEADER = 16  # bytes before the struct
@@ -34,12 +35,12 @@ LIVE: WeakValueDictionary[int, Any] = WeakValueDictionary()
 """The structures that are open, by id; `runtime.handles` keeps it."""
 
 
-def structure_name(t: Any) -> str:
+def structure_name(t: StructType) -> str:
     """What users know a structure by: what our `Mesh` keeps is a struct `MeshData`."""
     ours = t.__module__.partition(".")[0] == __name__.partition(".")[0]
     return type_name(t).removesuffix("Data") if ours else type_name(t)
 
 
-def digest(t: Any) -> int:
+def digest(t: StructType) -> int:
     """What a record and the table say about the type of a struct."""
     return zlib.crc32(t.key.encode()) | 1 << 32

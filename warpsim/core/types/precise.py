@@ -46,6 +46,6 @@ def host_number(x: Any) -> Any:
     return own(x)
 
 
-def host_result(x: Any) -> Any:
+def host_result(x: object) -> Any:
     """What a function returns, in tuples too, see `host_number`."""
     return tuple(map(host_result, x)) if type(x) is tuple else host_number(x)

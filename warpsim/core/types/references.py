@@ -30,5 +30,5 @@ class ref:
     and comes back, so gradients go through it.
     """
 
-    def __class_getitem__(cls, dtype: Any) -> Reference:
+    def __class_getitem__(cls, dtype: object) -> Reference:
         return Reference(canonical(dtype))

@@ -46,13 +46,13 @@ OWN: dict[type, type] = {}
 """The class here for each of NumPy's."""
 
 
-def own(number: Any) -> Any:
+def own(number: object) -> Any:
     """A number of NumPy's as one of the class here; anything else unchanged."""
     cls: Any = OWN.get(type(number))
     return number if cls is None else cls.plain.__new__(cls, number)
 
 
-def plain(number: Any) -> Any:
+def plain(number: object) -> Any:
     """A number of a class here as NumPy's; anything else unchanged."""
     return number.plain(number) if isinstance(number, Number) else number
 
@@ -60,7 +60,7 @@ def plain(number: Any) -> Any:
 # ----- the bodies of the classes ------------------------------------------------------------------
 
 
-def _new_integer(cls: Any, value: Any = 0) -> Any:
+def _new_integer(cls: type[Number], value: object = 0) -> Any:
     """An integer of fixed width: what does not fit wraps, as results do in kernels."""
     if isinstance(value, int | np.integer):
         value = int(value)
@@ -70,7 +70,7 @@ def _new_integer(cls: Any, value: Any = 0) -> Any:
     return _one(cls, value)
 
 
-def _new_float(cls: Any, value: Any = 0) -> Any:
+def _new_float(cls: type[Number], value: object = 0) -> Any:
     """A float of fixed width: what is too large is infinite."""
     if not isinstance(value, float):
         return _one(cls, value)
@@ -80,7 +80,7 @@ def _new_float(cls: Any, value: Any = 0) -> Any:
         return cls.plain.__new__(cls, value)
 
 
-def _one(cls: Any, value: Any) -> Any:
+def _one(cls: type[Number], value: object) -> Any:
     """A number of what NumPy makes one of. Raises `ComponentCountError` for all else."""
     try:
         number = cls.plain.__new__(cls, value)
@@ -96,16 +96,16 @@ def _one(cls: Any, value: Any) -> Any:
     )
 
 
-def _repr(self: Any) -> str:
+def _repr(self: Number) -> str:
     return f"{type(self).__name__}({plain(self)!s})"
 
 
-def _reduce(self: Any) -> tuple[type, tuple[Any]]:
+def _reduce(self: Number) -> tuple[type, tuple[Any]]:
     return type(self), (self.item(),)
 
 
 def _binary(compute: Callable[[Any, Any], Any], reflected: str) -> Callable[[Any, Any], Any]:
-    def forward(self: Any, other: Any) -> Any:
+    def forward(self: Number, other: object) -> Any:
         if not isinstance(other, _COMPUTED) and hasattr(other, reflected):
             return NotImplemented  # vectors and arrays know better, on tapes too
         with np.errstate(over="ignore"):
@@ -115,7 +115,7 @@ def _binary(compute: Callable[[Any, Any], Any], reflected: str) -> Callable[[Any
 
 
 def _reflected(compute: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    def backward(self: Any, other: Any) -> Any:
+    def backward(self: Number, other: object) -> Any:
         with np.errstate(over="ignore"):
             return own(compute(plain(other), plain(self)))
 
@@ -140,7 +140,7 @@ def _remainder(x: Any, y: Any) -> Any:
 
 
 def _unary(compute: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    def alone(self: Any) -> Any:
+    def alone(self: Number) -> Any:
         with np.errstate(over="ignore"):
             return own(compute(plain(self)))
 
@@ -164,7 +164,7 @@ _METHODS: dict[str, Any] = {
 }
 
 
-def _class(plain: type, new: Callable[..., Any], c_type: Any) -> Any:
+def _class(plain: type, new: Callable[..., Any], c_type: type) -> Any:
     """A scalar class, and its entry in `OWN`."""
     limits: Any = np.finfo(plain) if new is _new_float else np.iinfo(plain)
     lowest, largest = (np.asarray(limit).item() for limit in (limits.min, limits.max))

@@ -73,15 +73,15 @@ def is_scalar(t: object) -> TypeGuard[type[Any]]:
     return (t in SCALARS or is_bfloat16(t)) if isinstance(t, type) else False
 
 
-def is_number(t: Any) -> bool:
+def is_number(t: object) -> bool:
     return t in _EITHER[NUMBERS] or is_bfloat16(t)
 
 
-def is_float(t: Any) -> bool:
+def is_float(t: object) -> bool:
     return t in _EITHER[FLOATS] or is_bfloat16(t)
 
 
-def is_bfloat16(t: Any) -> bool:
+def is_bfloat16(t: object) -> bool:
     """Whether a type is bfloat16, without importing it."""
     return getattr(t, "__name__", "") == "bfloat16" and getattr(t, "__module__", "") == "ml_dtypes"
 
@@ -125,11 +125,11 @@ def is_whole(value: Any) -> bool:
     return True
 
 
-def is_integer(t: Any) -> bool:
+def is_integer(t: object) -> bool:
     return t in _EITHER[INTEGERS]
 
 
-def is_signed(t: Any) -> bool:
+def is_signed(t: object) -> bool:
     return t in _EITHER[SIGNED]
 
 

@@ -45,13 +45,13 @@ WEAK_INT = Weak("int literal", int32)
 WEAK_FLOAT = Weak("float literal", float32)
 
 
-def weak_type(value: Any) -> Any:
+def weak_type(value: object) -> Any:
     """The type of a host constant as an argument: weak for Python's own numbers."""
     kind = type(value)  # exactly: np.float64 is a float to isinstance, and it is typed
     return {bool: bool_, int: WEAK_INT, float: WEAK_FLOAT}.get(kind) or scalars.canonical(kind)
 
 
-def weak_fits(weak: Weak, t: Any) -> bool:
+def weak_fits(weak: Weak, t: object) -> bool:
     """An int literal may become any number, a float literal any float."""
     return scalars.is_float(t) or (weak is WEAK_INT and scalars.is_integer(t))
 
@@ -115,13 +115,13 @@ class _Family:
     def __init__(self, kind: str, shape: tuple[int, ...] | None = None):
         self.kind, self.fixed = kind, shape
 
-    def __getitem__(self, key: Any) -> CompoundPattern:
+    def __getitem__(self, key: object) -> CompoundPattern:
         parts = key if isinstance(key, tuple) else (key,)
         return CompoundPattern(self.kind, self.fixed or parts[:-1], parts[-1])
 
 
 class _ArrayFamily:
-    def __getitem__(self, key: Any) -> ArrayPattern:
+    def __getitem__(self, key: object) -> ArrayPattern:
         return ArrayPattern(*key) if isinstance(key, tuple) else ArrayPattern(key)
 
 
@@ -132,7 +132,7 @@ Transform = _Family("transform", (7,))
 Array = _ArrayFamily()
 
 
-def match(pattern: Any, t: Any, bound: Bindings) -> bool:
+def match(pattern: object, t: Any, bound: Bindings) -> bool:
     """Whether type `t` fits `pattern`, extending `bound`; weak types are left to `match_weak`."""
     if pattern is Any or pattern is typing.Any:
         return True
@@ -161,7 +161,7 @@ def match(pattern: Any, t: Any, bound: Bindings) -> bool:
     return bool(scalars.canonical(pattern) == t)
 
 
-def _match_tuple(pattern: Any, types: tuple[Any, ...], bound: Bindings) -> bool:
+def _match_tuple(pattern: object, types: tuple[Any, ...], bound: Bindings) -> bool:
     """Whether a tuple of types fits `tuple`, `tuple[int, float]` or `tuple[int, ...]`."""
     if typing.get_origin(pattern) is tuple:
         parts = typing.get_args(pattern)
@@ -177,7 +177,7 @@ def _match_tuple(pattern: Any, types: tuple[Any, ...], bound: Bindings) -> bool:
     )
 
 
-def _match_array(pattern: ArrayType, t: Any, bound: Bindings) -> bool:
+def _match_array(pattern: ArrayType, t: object, bound: Bindings) -> bool:
     if not isinstance(t, ArrayType) or t.ndim != pattern.ndim or (pattern.indexed and not t.indexed):
         return False
     if pattern.local_shape is not None and (pattern.local_shape or t.local_shape) != t.local_shape:
@@ -185,7 +185,7 @@ def _match_array(pattern: ArrayType, t: Any, bound: Bindings) -> bool:
     return match(pattern.dtype, t.dtype, bound)
 
 
-def match_weak(pattern: Any, weak: Weak, bound: Bindings) -> Any:
+def match_weak(pattern: object, weak: Weak, bound: Bindings) -> Any:
     """The type a literal takes under `pattern`, or None when it does not fit."""
     if pattern is Any or pattern is typing.Any:
         return weak.default
@@ -202,7 +202,7 @@ def match_weak(pattern: Any, weak: Weak, bound: Bindings) -> Any:
     return t if scalars.is_scalar(t) and weak_fits(weak, t) else None
 
 
-def is_generic(pattern: Any) -> bool:
+def is_generic(pattern: object) -> bool:
     """Whether the pattern leaves anything open."""
     if isinstance(pattern, ArrayType):
         return is_generic(pattern.dtype)
@@ -253,7 +253,7 @@ def transformation(dtype: Any = float) -> Any:
     return Transform[dtype] if _is_open(dtype) else compounds.transformation(dtype)
 
 
-def _is_open(*parts: Any) -> bool:
+def _is_open(*parts: object) -> bool:
     return any(part is Any or isinstance(part, TypeVariable) for part in parts)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from ...errors import FieldKeywordError, FieldNameError, FieldTypeError, KernelNameError, counted, shown
 from . import arrays, compounds, scalars
 from .answers import per_type
-from .arrays import ArrayType, descriptor_words, type_name, without_none
+from .arrays import ArrayType, ValueType, descriptor_words, type_name, without_none
 from .enclosing import CURE, names_around
 from .scalars import canonical
 
@@ -37,7 +37,7 @@ class StructType(type):
     __known__: dict[Any, Any]
     """What is known of this class and of arrays of it, see `answers`."""
 
-    def __init__(cls, *about: Any):
+    def __init__(cls, *about: object):
         super().__init__(*about)
         cls.__known__ = {}
 
@@ -61,13 +61,12 @@ class Struct(metaclass=StructType):
 
     __struct__ = Layout({}, {})
 
-    def __init__(self, /, *positional: Any, **values: Any):
+    def __init__(self, /, *positional: object, **values: object):
         t = type(self)
         if len(positional) > len(t.fields) or set(list(t.fields)[: len(positional)]) & set(values):
             fields = ", ".join(t.fields)
             raise FieldTypeError(
-                f"{counted(len(positional), 'value')} for struct {t.__name__}\n"
-                f"expected: each of {fields} once"
+                f"{counted(len(positional), 'value')} for struct {t.__name__}\nexpected: each of {fields} once"
             )
         values = dict(zip(t.fields, positional, strict=False)) | values
         for name, field in t.fields.items():
@@ -77,7 +76,7 @@ class Struct(metaclass=StructType):
                 raise FieldKeywordError(_no_field(t, name))
             setattr(self, name, value)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         t = type(self)
         if name not in t.fields:
             raise FieldNameError(_no_field(t, name))
@@ -107,7 +106,7 @@ def _plain(value: Any) -> Any:
     return value.item() if scalars.is_scalar(type(value)) else value
 
 
-def _numpy_value(value: Any, t: Any) -> Any:
+def _numpy_value(value: Any, t: object) -> Any:
     if isinstance(value, Struct):
         return value.numpy_value()
     if isinstance(value, compounds.Compound):
@@ -131,7 +130,7 @@ def struct(c: Any = None, *, module: Any = None) -> Any:
     return struct if c is None else _struct_of(c)
 
 
-def _struct_of(cls: Any) -> type[Struct]:
+def _struct_of(cls: object) -> type[Struct]:
     if not isinstance(cls, type):
         raise FieldTypeError(f"@wp.struct is given {shown(cls)}\nexpected: a class with annotated fields")
     # typing.get_type_hints refuses what is no type: before Python 3.11 that is what array types are to it.
@@ -174,12 +173,12 @@ def _evaluated(cls: type, name: str, annotation: str, scope: dict[str, Any]) -> 
         ) from error
 
 
-def _is_method(name: str, member: Any) -> bool:
+def _is_method(name: str, member: object) -> bool:
     special = name.startswith("__") and name.endswith("__")
     return (callable(member) or isinstance(member, (property, staticmethod, classmethod))) and not special
 
 
-def frozen(value: Any) -> Any:
+def frozen(value: object) -> Any:
     """A value that later changes by the user do not reach: a copy of a struct or vector, with the same arrays."""
     if not isinstance(value, Struct):
         return value._copied() if isinstance(value, compounds.Compound) else value
@@ -191,12 +190,12 @@ def frozen(value: Any) -> Any:
     return copied
 
 
-def set_field(value: Struct, name: str, field: Any) -> None:
+def set_field(value: Struct, name: str, field: object) -> None:
     """Set a field, also of a struct that lets nobody else do so."""
     Struct.__setattr__(value, name, field)
 
 
-def of_fields(t: Any, fields: dict[str, Any]) -> Any:
+def of_fields(t: type[Struct], fields: dict[str, Any]) -> Any:
     """A struct of these fields, whatever its own constructor takes; others have their defaults."""
     value = t()
     for name, field in fields.items():
@@ -204,7 +203,7 @@ def of_fields(t: Any, fields: dict[str, Any]) -> Any:
     return value
 
 
-def members(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+def members(value: object, name: str = "") -> Iterator[tuple[str, Any]]:
     """A value with its name; of a struct the values of its fields, and of those of structs in it (`s.x`)."""
     if isinstance(value, Struct):
         for field in type(value).fields:
@@ -217,30 +216,30 @@ def is_struct(t: object) -> TypeGuard[type[Struct]]:
     return isinstance(t, type) and issubclass(t, Struct)
 
 
-def is_in_pieces(t: Any) -> bool:
+def is_in_pieces(t: object) -> bool:
     """Whether a struct is an array in pieces, whose elements kernels index: `runtime.arrays.in_pieces`."""
     return is_struct(t) and hasattr(t, "located")
 
 
-def none_is_empty(t: Any) -> bool:
+def none_is_empty(t: object) -> bool:
     """Whether None stands for the empty value of a struct type, in fields and in launches: textures."""
     return is_struct(t) and getattr(t, "none_is_empty", False) is True
 
 
 @per_type
-def holds_arrays(t: Any) -> bool:
+def holds_arrays(t: object) -> bool:
     """Whether values of the type are, or contain, arrays."""
     if is_struct(t):
         return any(holds_arrays(f) for f in t.fields.values())
     return isinstance(t, ArrayType)
 
 
-def is_field_type(t: Any) -> bool:
+def is_field_type(t: object) -> bool:
     return scalars.is_scalar(t) or compounds.is_compound(t) or is_struct(t) or arrays.is_array(t)
 
 
 @per_type
-def numpy_dtype(t: Any) -> np.dtype:
+def numpy_dtype(t: object) -> np.dtype:
     """The memory layout of a type as a NumPy dtype (a sub-array for compounds, a record for structs)."""
     if scalars.is_scalar(t):
         return np.dtype(t)
@@ -260,7 +259,7 @@ def offsets(t: type[Struct]) -> dict[str, int]:
     return {name: layout[name][1] for name in t.fields}
 
 
-def leaves(t: Any, offset: int = 0) -> Iterator[tuple[type, int]]:
+def leaves(t: ValueType, offset: int = 0) -> Iterator[tuple[type, int]]:
     """Every scalar of a value in memory order: (scalar type, byte offset)."""
     if scalars.is_scalar(t):
         yield t, offset
@@ -278,7 +277,7 @@ def _no_field(t: StructType, name: str) -> str:
     return f"struct {t.__name__} has no field {name!r}\nexpected: one of {', '.join(t.fields)}"
 
 
-def _default(t: Any, default: Any) -> Any:
+def _default(t: ValueType, default: object) -> Any:
     if default is not None:
         return copy(_checked(t, default, "default"))
     if isinstance(t, ArrayType):
@@ -286,7 +285,7 @@ def _default(t: Any, default: Any) -> Any:
     return t(0) if scalars.is_scalar(t) else t()
 
 
-def _checked(t: Any, value: Any, where: str) -> Any:
+def _checked(t: ValueType, value: Any, where: str) -> Any:
     """A value for a field of type `t`, which later changes of `value` do not reach; arrays are shared."""
     if isinstance(t, ArrayType):
         own = getattr(value, "type", None)
@@ -306,7 +305,7 @@ def _checked(t: Any, value: Any, where: str) -> Any:
     return _number(t, value, where)
 
 
-def _number(t: Any, value: Any, where: str) -> Any:
+def _number(t: type[Any], value: Any, where: str) -> Any:
     """A number for a field of a scalar type: integers take no floats, whose fraction would be lost."""
     if type(value) is float and t in scalars.FLOATS:
         return t(value)
@@ -318,5 +317,5 @@ def _number(t: Any, value: Any, where: str) -> Any:
     return t(value)
 
 
-def _equal(a: Any, b: Any) -> bool:
+def _equal(a: object, b: object) -> bool:
     return a is b or bool(np.all(a == b))

@@ -21,7 +21,7 @@ def _or_its_own(operator: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any
     reflected = operator.__name__.replace("__", "__r", 1)
 
     @wraps(operator)
-    def chosen(self: Any, other: Any) -> Any:
+    def chosen(self: Any, other: object) -> Any:
         if not isinstance(other, Operators) and not hasattr(other, "__float__") and hasattr(other, reflected):
             return NotImplemented
         return operator(self, other)
@@ -34,7 +34,7 @@ def _or_numpys(operator: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]
     name = operator.__name__.replace("__r", "__", 1)
 
     @wraps(operator)
-    def chosen(self: Any, other: Any) -> Any:
+    def chosen(self: Any, other: object) -> Any:
         if isinstance(other, np.ndarray) and other.ndim:
             return getattr(other, name)(self._data)
         return operator(self, other)
@@ -55,7 +55,7 @@ class Operators:
     wrap: Any
     _of_kind: Any
 
-    def _refused(self, other: Any, symbol: str, left: bool = False) -> OperandError:
+    def _refused(self, other: object, symbol: str, left: bool = False) -> OperandError:
         """The error for operands that kernels refuse as well; left: whether `other` stands on the left."""
         sides = (type(other).__name__, type(self).__name__)
         one, two = sides if left else sides[::-1]
@@ -73,41 +73,41 @@ class Operators:
             return self.dtype(other)
         raise self._refused(other, symbol, left)
 
-    def _same(self, other: Any, symbol: str, left: bool = False) -> Any:
+    def _same(self, other: object, symbol: str, left: bool = False) -> Any:
         """The other side of a sum: a value of the same type, or a number that goes with every component."""
         if type(other) is type(self):
             return other._data
         return self._number(other, symbol, left)
 
-    def _beside(self, other: Any, result: np.ndarray) -> Any:
+    def _beside(self, other: object, result: np.ndarray) -> Any:
         """What arithmetic with `other` gives: a quaternion or a transform beside a number is no rotation any more."""
         if type(other) is type(self) or self.kind in ("vector", "matrix"):
             return self.wrap(result)
         return self._of_kind(self.shape).wrap(result)
 
     @_or_its_own
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: object) -> Any:
         return self._beside(other, self._data + self._same(other, "+"))
 
     @_or_its_own
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: object) -> Any:
         return self._beside(other, self._data - self._same(other, "-"))
 
     @_or_its_own
-    def __mod__(self, other: Any) -> Any:
+    def __mod__(self, other: object) -> Any:
         """Remainders with the sign of the dividend, as in kernels."""
         return self._beside(other, _remainders(self._data, self._same(other, "%")))
 
     @_or_numpys
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: object) -> Any:
         return self._beside(other, self._data + self._same(other, "+", left=True))
 
     @_or_numpys
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: object) -> Any:
         return self._beside(other, self._same(other, "-", left=True) - self._data)
 
     @_or_numpys
-    def __rmod__(self, other: Any) -> Any:
+    def __rmod__(self, other: object) -> Any:
         return self._beside(other, _remainders(self._same(other, "%", left=True), self._data))
 
     def __neg__(self) -> Any:
@@ -117,7 +117,7 @@ class Operators:
         return self.wrap(self._data)
 
     @_or_its_own
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: object) -> Any:
         product = self._product(other) if isinstance(other, Operators) and other.dtype is self.dtype else None
         return self.wrap(self._data * self._number(other, "*")) if product is None else product
 
@@ -134,27 +134,27 @@ class Operators:
         return None
 
     @_or_numpys
-    def __rmul__(self, other: Any) -> Any:
+    def __rmul__(self, other: object) -> Any:
         return self.wrap(self._data * self._number(other, "*", left=True))
 
     @_or_its_own
-    def __matmul__(self, other: Any) -> Any:
+    def __matmul__(self, other: object) -> Any:
         return self._data @ other if isinstance(other, np.ndarray) and other.ndim else self * other
 
     @_or_numpys
-    def __rmatmul__(self, other: Any) -> Any:
+    def __rmatmul__(self, other: object) -> Any:
         return self.__rmul__(other)
 
     @_or_its_own
-    def __truediv__(self, other: Any) -> Any:
+    def __truediv__(self, other: object) -> Any:
         return self.wrap(_quotients(self._data, self._number(other, "/")))
 
     @_or_numpys
-    def __rtruediv__(self, other: Any) -> Any:
+    def __rtruediv__(self, other: object) -> Any:
         return self.wrap(_quotients(self._number(other, "/", left=True), self._data))
 
     @_or_numpys
-    def __rfloordiv__(self, other: Any) -> Any:
+    def __rfloordiv__(self, other: object) -> Any:
         raise self._refused(other, "//", left=True)
 
 

@@ -79,7 +79,7 @@ class Compound(Components, Operators, metaclass=CompoundType):
 
     _data: np.ndarray
 
-    def __new__(cls, *components: Any, dtype: Any = None, p: Any = None, q: Any = None) -> Compound:
+    def __new__(cls, *components: object, dtype: object = None, p: object = None, q: object = None) -> Compound:
         if p is not None or q is not None:
             if p is None and len(components) == 1:
                 p, components = components[0], ()
@@ -88,7 +88,7 @@ class Compound(Components, Operators, metaclass=CompoundType):
             components = ((0, 0, 0) if p is None else p, (0, 0, 0, 1) if q is None else q)
         return cls._over(cls._build(components))
 
-    def __init__(self, *components: Any, dtype: Any = None, p: Any = None, q: Any = None):
+    def __init__(self, *components: object, dtype: object = None, p: object = None, q: object = None):
         """Nothing more than `__new__`, which finds the memory first."""
 
     @classmethod
@@ -209,7 +209,7 @@ class Compound(Components, Operators, metaclass=CompoundType):
         return _restore, (self.kind, self.shape, self.memory.name, self._data)
 
 
-def _matches(data: np.ndarray, other: Any) -> bool:
+def _matches(data: np.ndarray, other: list[Any] | tuple[Any, ...] | np.ndarray) -> bool:
     """Whether an array, or nested sequences, hold these numbers."""
     if len(other) != len(data):
         return False

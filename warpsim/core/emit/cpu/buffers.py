@@ -18,6 +18,8 @@ from ...ops.construct import no_part
 from ...ops.memory import element_address
 from ...ops.values import llvm_type
 from ...passes.analysis.liveness import Liveness
+from ...types.arrays import ValueType
+from ...types.values import Compound
 from ..layout import I64
 from ..lower import Lowering
 
@@ -47,7 +49,7 @@ class BufferedLowering(Lowering):
         b, buffer = self.b, self.buffers[value]
         return [b.load(b.gep(buffer, [I64(k)])) for k in range(value.type.size)]
 
-    def bundle_sizes(self, t: Any) -> list[int]:
+    def bundle_sizes(self, t: ValueType) -> list[int]:
         return [] if t in self.types else super().bundle_sizes(t)
 
     # ----- calls ----------------------------------------------------------------------------
@@ -88,7 +90,7 @@ class BufferedLowering(Lowering):
         position, inside = self.target.component_offset(node, [self.get(i)[0] for i in indices], shape, strides)
         return position, inside
 
-    def length(self, t: Any, indices: int) -> int:
+    def length(self, t: type[Compound], indices: int) -> int:
         return int(t.shape[1]) if len(t.shape) == 2 and indices == 1 else 1
 
     def add(self, node: Call) -> bool:
@@ -119,7 +121,7 @@ class BufferedLowering(Lowering):
         self.copy(self.buffers[node.args[-1]], self.element(node, t), t)
         return True
 
-    def element(self, node: Call, t: Any) -> Any:
+    def element(self, node: Call, t: ValueType) -> Any:
         """The element of an array that is accessed, as a pointer to its first component."""
         self.target.call, self.target.location = node, node.location
         address = element_address(self.target, node, [self.flat(a) for a in node.args[: 1 + node.args[0].type.ndim]])
@@ -127,7 +129,7 @@ class BufferedLowering(Lowering):
 
     # ----- buffers --------------------------------------------------------------------------
 
-    def made(self, t: Any) -> Any:
+    def made(self, t: type[Compound]) -> Any:
         return self.target.stack(llvm_type(t.dtype), t.size)
 
     def own(self, value: Value, node: Node) -> Any:
@@ -152,11 +154,11 @@ class BufferedLowering(Lowering):
     def readable(self, value: Value) -> Any:
         return self.buffers[value] if value in self.buffers else self.copied(value)
 
-    def copy(self, source: Any, target: Any, t: Any) -> None:
+    def copy(self, source: ll.Value, target: ll.Value, t: type[Compound]) -> None:
         for here, there in zip(self.chunks(source, t), self.chunks(target, t), strict=True):
             self.b.store(self.b.load(here, align=1), there, align=1)
 
-    def chunks(self, buffer: Any, t: Any) -> Iterator[Any]:
+    def chunks(self, buffer: ll.Value, t: type[Compound]) -> Iterator[Any]:
         """Pointers to vectors that make up a buffer."""
         for k in range(0, t.size, _CHUNK):
             kind = ll.VectorType(llvm_type(t.dtype), min(_CHUNK, t.size - k))
@@ -219,7 +221,7 @@ class BufferedLowering(Lowering):
         super().repeat(node)
         self.buffers.update(self.homes(node.results, passed))
 
-    def join(self, node: If, arms: list[tuple[list[list[Any]], Any]], joined: Any) -> None:
+    def join(self, node: If, arms: list[tuple[list[list[Any]], Any]], joined: ll.Block) -> None:
         taken: list[Any] = []
         for k, result in enumerate(node.results):
             if result.type in self.types:

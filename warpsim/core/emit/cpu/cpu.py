@@ -29,6 +29,7 @@ from ...passes.analysis.cost import estimate
 from ...passes.analysis.lanes import lane_plan
 from ...passes.analysis.large_compounds import large_types
 from ...types import scalars
+from ...types.arrays import ValueType
 from ...types.compounds import scalar_of
 from ...types.handles import ROW_BITS, TABLE_NAME, digest
 from .. import layout
@@ -170,7 +171,7 @@ class CpuTarget(ThreadLoops, CpuMath):
             zeros.linkage, zeros.global_constant, zeros.initializer = "internal", True, ll.Constant(kind, None)
         return self.builder.bitcast(module.globals[name], BYTES)
 
-    def float_to_int(self, x: Any, source: type, target: type) -> Any:
+    def float_to_int(self, x: ll.Value, source: type, target: type) -> Any:
         """As LLVM's saturating conversion, which loops over doubles do not vectorise: there the limits are doubles too.
 
         Of 16 bits it makes the lowest number of NaN where the processor has arithmetic of 16 bits (LLVM 22).
@@ -187,7 +188,7 @@ class CpuTarget(ThreadLoops, CpuMath):
 
     # ----- structures -----------------------------------------------------------------------
 
-    def structure(self, number: Any, nothing: Any, call: Call) -> Any:
+    def structure(self, number: ll.Value, nothing: ll.Value, call: Call) -> Any:
         """An id is looked up in the table of structures: a number that is none stands for nothing."""
         b, module = self.builder, self.builder.module
         table = module.globals.get(TABLE_NAME) or ll.GlobalVariable(module, ll.ArrayType(I64, 4), TABLE_NAME)
@@ -202,7 +203,9 @@ class CpuTarget(ThreadLoops, CpuMath):
 
     # ----- atomics --------------------------------------------------------------------------
 
-    def atomic(self, kind: str, address: Any, element: Any, operands: list[list[Any]], call: Call) -> list[Any]:
+    def atomic(
+        self, kind: str, address: ll.Value, element: ValueType, operands: list[list[Any]], call: Call
+    ) -> list[Any]:
         """A plain update where this launch runs on one thread, else atomic instructions: one branch for all."""
         t = scalar_of(element)
         if call in self.accumulators:
@@ -225,7 +228,7 @@ class CpuTarget(ThreadLoops, CpuMath):
         arms = zip(atomic, plain, strict=True)
         return [self.lowering.merged(llvm_type(t), [(x, after_shared), (y, after_alone)]) for x, y in arms]
 
-    def component_pointers(self, address: Any, t: type, count: int) -> list[Any]:
+    def component_pointers(self, address: ll.Value, t: type, count: int) -> list[Any]:
         size = scalars.bits(t) // 8
         b, kind = self.builder, memory_type(t).as_pointer()
         return [b.bitcast(b.gep(address, [ll.Constant(I64, k * size)]) if k else address, kind) for k in range(count)]
@@ -236,7 +239,7 @@ class CpuTarget(ThreadLoops, CpuMath):
             return self.gathered if call in self.plan.gathered else self.scattered
         return self.concurrent
 
-    def combined(self, kind: str, t: type, old: Any, parts: tuple[ll.Value, ...]) -> Any:
+    def combined(self, kind: str, t: type, old: ll.Value, parts: tuple[ll.Value, ...]) -> Any:
         """As on every target, but exact where threads meet: in any order extremes give the same bits.
 
         A NaN loses against every number and -0 is less than +0. Floats are compared and swapped by
@@ -251,7 +254,7 @@ class CpuTarget(ThreadLoops, CpuMath):
             return b.select(b.icmp_signed("==", b.bitcast(old, word), b.bitcast(parts[0], word)), parts[1], old)
         return super().combined(kind, t, old, parts)
 
-    def exchange(self, kind: str, pointer: Any, t: type, parts: tuple[ll.Value, ...]) -> Any:
+    def exchange(self, kind: str, pointer: ll.Value, t: type, parts: tuple[ll.Value, ...]) -> Any:
         """The atomic instruction; floats that x86 cannot do go round a compare-and-swap."""
         b = self.builder
         if scalars.is_bfloat16(t):
@@ -267,7 +270,7 @@ class CpuTarget(ThreadLoops, CpuMath):
             name = f"u{name}" if kind in ("min", "max") and not scalars.is_signed(t) else name
         return b.atomic_rmw(name, pointer, parts[0], "monotonic")
 
-    def exchange_by_swaps(self, kind: str, pointer: Any, t: type, parts: tuple[ll.Value, ...]) -> Any:
+    def exchange_by_swaps(self, kind: str, pointer: ll.Value, t: type, parts: tuple[ll.Value, ...]) -> Any:
         """Combine and swap until nobody came between."""
         b = self.builder
         guess, before = b.load(pointer), b.block
@@ -283,7 +286,7 @@ class CpuTarget(ThreadLoops, CpuMath):
         b.position_at_end(done)
         return old
 
-    def swap(self, pointer: Any, t: type, expected: Any, new: Any) -> Any:
+    def swap(self, pointer: ll.Value, t: type, expected: ll.Value, new: ll.Value) -> Any:
         """Compare and swap by bits: what was there, and whether it was as expected."""
         b, word = self.builder, ll.IntType(scalars.bits(t))
         place = b.bitcast(pointer, word.as_pointer())
@@ -329,7 +332,7 @@ class CpuTarget(ThreadLoops, CpuMath):
 
     # ----- reports --------------------------------------------------------------------------
 
-    def fail(self, failed: Any, site: Site, index: Any, extent: Any) -> None:
+    def fail(self, failed: ll.Value, site: Site, index: ll.Value, extent: ll.Value) -> None:
         self.sites.append(site)
         b = self.builder
         with b.if_then(failed, likely=False):
@@ -343,7 +346,7 @@ class CpuTarget(ThreadLoops, CpuMath):
             self.end()
             b.position_at_end(b.append_basic_block("unreachable"))
 
-    def call_native(self, call: Call, arguments: Any, results: Any) -> None:
+    def call_native(self, call: Call, arguments: ll.Value, results: ll.Value) -> None:
         """A unit that throws an exception ends the range of threads, and the launch raises what it said."""
         b, unit = self.builder, unit_of(call)
         said = b.call(self.external(unit.symbol, ll.FunctionType(BYTES, [BYTES, BYTES])), [arguments, results])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from llvmlite import ir as ll
+
 from ..layout import I1, I32
 from .loop_hints import not_unrolled
 
@@ -11,7 +13,7 @@ from .loop_hints import not_unrolled
 class LaneLoop:
     """A loop over the lanes of a strip, under construction."""
 
-    def __init__(self, b: Any, width: int):
+    def __init__(self, b: ll.IRBuilder, width: int):
         self.b, self.width, before = b, width, b.block
         self.head, self.done = (b.append_basic_block(name) for name in ("lane", "lanes"))
         b.branch(self.head)
@@ -19,11 +21,11 @@ class LaneLoop:
         self.k = b.phi(I32)
         self.k.add_incoming(I32(0), before)
 
-    def bit(self, bits: Any) -> Any:
+    def bit(self, bits: ll.Value) -> Any:
         """Whether the lane is one of those whose bits are set."""
         return self.b.trunc(self.b.lshr(self.b.zext(bits, I32), self.k), I1)
 
-    def or_first(self, bits: Any) -> Any:
+    def or_first(self, bits: ll.Value) -> Any:
         """The lane, or the first one whose bit is set: what one thread may read, others may."""
         first = self.b.cttz(self.b.zext(bits, I32), I1(1))
         return self.b.select(self.bit(bits), self.k, first)
@@ -51,12 +53,12 @@ class MaskedLoop:
         self.values = [[b.phi(x.type) for x in flat] for flat in first]
         self.feed(first, before)
 
-    def feed(self, flats: list[list[Any]], block: Any) -> None:
+    def feed(self, flats: list[list[Any]], block: ll.Block) -> None:
         for phis, flat in zip(self.values, flats, strict=True):
             for phi, x in zip(phis, flat, strict=True):
                 phi.add_incoming(x, block)
 
-    def enter(self, mask: Any) -> None:
+    def enter(self, mask: ll.Value) -> None:
         """Go on with the lanes of a mask, while there are any."""
         self.lanes.mask = mask
         self.b.cbranch(self.lanes.any(mask), self.body, self.done)

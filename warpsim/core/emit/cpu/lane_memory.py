@@ -12,7 +12,7 @@ from llvmlite import ir as ll
 from ...ir.nodes import Call
 from ...ops.lanes import is_vector, like, picked_lanes
 from ...types import structs
-from ...types.arrays import ArrayType
+from ...types.arrays import ArrayType, ValueType
 from ...types.compounds import is_compound
 from .. import layout
 from ..layout import BYTES, I1, I8, I32, I64
@@ -49,7 +49,7 @@ class Offsets:
         offset = self.known[key]
         return lambda k: b.gep(base(k), [offset(k)])
 
-    def position(self, i: Any, t: Any, extent: Any) -> Any:
+    def position(self, i: ll.Value, t: type, extent: ll.Value) -> Any:
         """An index in 64 bits; where an extent is given, a negative one counts from the end."""
         b, wide = self.lanes.b, self.lanes.target.as_index(i, t)
         if extent is None:
@@ -65,7 +65,7 @@ class Offsets:
         return offset
 
 
-def _same(x: Any) -> Any:
+def _same(x: ll.Value) -> Any:
     """What two constants of one value have in common, or two mentions of one value."""
     return x.constant if isinstance(x, ll.Constant) else id(x)
 
@@ -77,7 +77,7 @@ class Room:
     gathers wait for.
     """
 
-    def __init__(self, lanes: Any, t: Any):
+    def __init__(self, lanes: Any, t: ValueType):
         self.b, self.lanes, self.t = lanes.b, lanes, t
         self.kinds = layout.register_types(t)
         self.whole = ll.VectorType(self.kinds[0], _POWER[len(self.kinds)]) if is_few(t) and is_compound(t) else None
@@ -86,7 +86,7 @@ class Room:
         else:
             self.slots = [lanes.target.stack(ll.VectorType(self.kinds[0], self.whole.count * lanes.width), 1)]
 
-    def copy(self, address: Any, k: Any) -> None:
+    def copy(self, address: ll.Value, k: ll.Value) -> None:
         """Take in the element of a lane."""
         b = self.b
         if self.whole is not None:
@@ -96,7 +96,7 @@ class Room:
         for x, slot in zip(self.lanes.target.load(address, self.t), self.slots, strict=True):
             b.store(as_word(b, x), b.gep(first_lane(b, slot), [k]))
 
-    def element(self, address: Any) -> Any:
+    def element(self, address: ll.Value) -> Any:
         """A compound in memory as one vector."""
         b, scalar = self.b, self.kinds[0]
         if len(self.kinds) != 3:
@@ -130,15 +130,15 @@ class LaneArray:
             lanes.target.clear(b.bitcast(slot, BYTES), self.count * lanes.width * bits_of(word) // 8)
         return slot
 
-    def load(self, index: Any) -> list[Any]:
+    def load(self, index: ll.Value) -> list[Any]:
         """The elements of all lanes at an index, of each lane its own."""
         words = self.scattered(index) if is_vector(index) else [self.b.load(self.slot(p, index)) for p in self.parts]
         return [from_word(self.b, x, kind) for x, kind in zip(words, self.kinds, strict=True)]
 
-    def slot(self, part: Any, index: Any) -> Any:
+    def slot(self, part: ll.Value, index: ll.Value) -> Any:
         return self.b.gep(part, [index])
 
-    def scattered(self, index: Any) -> list[Any]:
+    def scattered(self, index: ll.Value) -> list[Any]:
         """Words from a slot that differs by lane; lanes outside the mask read what the first one within it does."""
         b, lanes = self.b, self.lanes
         rooms = [lanes.room(kind) for kind in self.kinds]
@@ -151,11 +151,11 @@ class LaneArray:
         loop.close()
         return [b.load(room) for room in rooms]
 
-    def word(self, part: Any, index: Any, k: Any) -> Any:
+    def word(self, part: ll.Value, index: ll.Value, k: ll.Value) -> Any:
         """The address of one component of one lane."""
         return self.b.gep(first_lane(self.b, self.slot(part, index)), [k])
 
-    def store(self, index: Any, flat: list[Any]) -> None:
+    def store(self, index: ll.Value, flat: list[Any]) -> None:
         """Store an element of each lane that runs."""
         words = [as_word(self.b, x) for x in flat]
         if is_vector(index):
@@ -165,7 +165,7 @@ class LaneArray:
             slot = self.slot(part, index)
             self.b.store(x if self.lanes.mask is None else self.b.select(self.lanes.mask, x, self.b.load(slot)), slot)
 
-    def scatter(self, index: Any, words: list[Any]) -> None:
+    def scatter(self, index: ll.Value, words: list[Any]) -> None:
         b, lanes = self.b, self.lanes
         at, values = lanes.by_lane(index), [lanes.by_lane(x) for x in words]
         bits = None if lanes.mask is None else b.bitcast(lanes.mask, ll.IntType(lanes.width))
@@ -182,12 +182,12 @@ def bits_of(kind: ll.Type) -> int:
     return int(kind.width) if isinstance(kind, ll.IntType) else widths[type(kind)]
 
 
-def is_few(t: Any) -> bool:
+def is_few(t: ValueType) -> bool:
     """Whether an element is a number, or a compound of few."""
     return not structs.is_struct(t) and (not is_compound(t) or t.size <= _WIDEST)
 
 
-def apart(b: Any, whole: Any, size: int) -> list[Any]:
+def apart(b: ll.IRBuilder, whole: ll.Value, size: int) -> list[Any]:
     """The components of compounds that lie one behind the other."""
     if size == 1:
         return [whole]
@@ -201,15 +201,15 @@ def word_of(kind: ll.Type) -> ll.Type:
     return I8 if kind == I1 else kind
 
 
-def as_word(b: Any, x: Any) -> Any:
+def as_word(b: ll.IRBuilder, x: ll.Value) -> Any:
     element = x.type.element if is_vector(x) else x.type
     return b.zext(x, like(I8, x)) if element == I1 else x
 
 
-def from_word(b: Any, x: Any, kind: ll.Type) -> Any:
+def from_word(b: ll.IRBuilder, x: ll.Value, kind: ll.Type) -> Any:
     return b.trunc(x, like(I1, x)) if kind == I1 else x
 
 
-def first_lane(b: Any, slot: Any) -> Any:
+def first_lane(b: ll.IRBuilder, slot: ll.Value) -> Any:
     """The pointer to a vector as one to its first lane."""
     return b.bitcast(slot, slot.type.pointee.element.as_pointer())

@@ -38,7 +38,7 @@ _FEW = 6  # nodes of an arm that is computed for all lanes rather than skipped
 class Lanes(Lowering):
     """Emits a strip: `start` is the first thread's last index, `outer` its others."""
 
-    def __init__(self, target: Any, plan: LanePlan, width: int, outer: list[Any], start: Any):
+    def __init__(self, target: Any, plan: LanePlan, width: int, outer: list[Any], start: ll.Value):
         super().__init__(target)
         self.env.update(target.lowering.env)
         self.plan, self.width, self.outer, self.start = plan, width, outer, start
@@ -158,7 +158,7 @@ class Lanes(Lowering):
         """Room on the stack for a vector."""
         return self.target.stack(ll.VectorType(word_of(kind), self.width), 1)
 
-    def by_lane(self, x: Any) -> Callable[[Any], Any]:
+    def by_lane(self, x: ll.Value) -> Callable[[Any], Any]:
         """A value of this place as what gives it for one lane in a loop."""
         if not is_vector(x):
             return lambda k: x
@@ -185,7 +185,7 @@ class Lanes(Lowering):
             whole = b.icmp_unsigned("!=", whole, ll.Constant(whole.type, 0))
         return apart(b, whole, size)
 
-    def read(self, pointer: Any, size: int) -> Any:
+    def read(self, pointer: ll.Value, size: int) -> Any:
         """The vector at a pointer, of lanes outside the mask zeros."""
         b, kind = self.b, pointer.type.pointee
         if self.mask is None:
@@ -208,19 +208,19 @@ class Lanes(Lowering):
         for result, yes, no in zip(node.results, *arms, strict=True):
             self.env[result] = self.chosen(condition, yes, no)
 
-    def chosen(self, mask: Any, yes: list[Any], no: list[Any]) -> list[Any]:
+    def chosen(self, mask: ll.Value, yes: list[Any], no: list[Any]) -> list[Any]:
         """The lanes of one value where a mask holds, and of another elsewhere."""
         pairs = zip(yes, no, strict=True)
         return [x if x is y else self.b.select(mask, self.vector(x), self.vector(y)) for x, y in pairs]
 
-    def vector(self, x: Any) -> Any:
+    def vector(self, x: ll.Value) -> Any:
         return broadcast(self.b, x, self.width)
 
-    def within(self, condition: Any) -> Any:
+    def within(self, condition: ll.Value) -> Any:
         """The lanes that run and for which a condition holds."""
         return condition if self.mask is None else self.b.and_(self.mask, condition)
 
-    def arm(self, region: Region, condition: Any) -> list[list[Any]]:
+    def arm(self, region: Region, condition: ll.Value) -> list[list[Any]]:
         """What a region yields where a condition holds; it is skipped where that is nowhere."""
         if not region.nodes:
             return super().region(region)
@@ -244,7 +244,7 @@ class Lanes(Lowering):
         b.position_at_end(done)
         return [[self.or_zero(x, after, before) for x in flat] for flat in yielded]
 
-    def or_zero(self, x: Any, after: Any, before: Any) -> Any:
+    def or_zero(self, x: ll.Value, after: ll.Block, before: ll.Block) -> Any:
         """A value from the end of a block that was run, or zeros where it was skipped."""
         if isinstance(x, ll.Constant):
             return x
@@ -253,7 +253,7 @@ class Lanes(Lowering):
         phi.add_incoming(ll.Constant(x.type, None), before)
         return phi
 
-    def any(self, mask: Any) -> Any:
+    def any(self, mask: ll.Value) -> Any:
         """Whether a mask holds for some lane."""
         bits = ll.IntType(self.width)
         return self.b.icmp_unsigned("!=", self.b.bitcast(mask, bits), ll.Constant(bits, 0))
@@ -312,7 +312,7 @@ class Lanes(Lowering):
         place = 1 + node.args[0].type.ndim
         self.target.value(node, [*args[:place], *([self.total(x) for x in flat] for flat in args[place:])])
 
-    def total(self, x: Any) -> Any:
+    def total(self, x: ll.Value) -> Any:
         """The sum over the lanes that run, pair by pair: in an order that depends on nothing but their number."""
         b, x = self.b, self.vector(x)
         if self.mask is not None:
@@ -340,7 +340,7 @@ class Lanes(Lowering):
         self.b.store(ll.Constant(bits, -1) if self.mask is None else self.b.bitcast(self.mask, bits), slot)
         return slot
 
-    def kept(self, x: Any) -> Callable[[Any], Any]:
+    def kept(self, x: ll.Value) -> Callable[[Any], Any]:
         """A value as what gives it for one lane at the end of the strip: it may be of a block that is skipped."""
         if is_vector(x) or len(self.regions) == 1 or isinstance(x, ll.Constant):
             return self.by_lane(x)
@@ -359,7 +359,7 @@ class Lanes(Lowering):
             self.under(mask, loop, list(effects))
         loop.close()
 
-    def under(self, mask: Any, loop: LaneLoop, effects: list[Waiting]) -> None:
+    def under(self, mask: ll.Value, loop: LaneLoop, effects: list[Waiting]) -> None:
         """Effects of one lane, if it is in a mask."""
         if mask is None:
             for effect in effects:
@@ -378,7 +378,7 @@ class Waiting:
     values: list[list[Callable[[Any], Any]]]
     mask: Any
 
-    def perform(self, target: Any, k: Any) -> None:
+    def perform(self, target: Any, k: ll.Value) -> None:
         before: list[list[ll.Value]] = [[]] * (1 + self.call.args[0].type.ndim)
         target.place = self.place(k)
         target.value(self.call, [*before, *([read(k) for read in flat] for flat in self.values)])

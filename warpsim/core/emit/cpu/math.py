@@ -63,7 +63,7 @@ class CpuMath(Target):
         lanes = [self.math(name, t, tuple(lane(b, x, k) for x in parts)) for k in range(parts[0].type.count)]
         return packed(b, lanes)
 
-    def by_pieces(self, whole: Any, parts: tuple[ll.Value, ...]) -> Any:
+    def by_pieces(self, whole: ll.Function, parts: tuple[ll.Value, ...]) -> Any:
         """A function of vectors, as many lanes at a time as `whole` takes."""
         b, lanes, size = self.builder, parts[0].type.count, whole.function_type.return_type.count
         lanes_out: list[Any] = []
@@ -83,12 +83,12 @@ class CpuMath(Target):
         wide = ll.VectorType(kind.return_type, lanes)
         return _described(self.external(vector_symbol, ll.FunctionType(wide, [wide] * len(kind.args))), *_PURE)
 
-    def by_library(self, symbol: str, kind: ll.FunctionType, whole: Any) -> Any:
+    def by_library(self, symbol: str, kind: ll.FunctionType, whole: ll.Function | None) -> Any:
         """A function of libm; the vectoriser takes `whole` in its place, if LLVM may know what the function means."""
         one = _described(self.external(symbol, kind), *_PURE)
         return _described(one, "nobuiltin") if whole is None else _mapped(one, whole)
 
-    def by_lane(self, symbol: str, kind: ll.FunctionType, whole: Any) -> Any:
+    def by_lane(self, symbol: str, kind: ll.FunctionType, whole: ll.Function) -> Any:
         """A function that takes one lane of `whole`; the vectoriser takes `whole` in its place."""
         name = f"warpsim_{symbol}"
         if name in self.builder.module.globals:
@@ -112,13 +112,13 @@ class CpuMath(Target):
         used.initializer = ll.Constant(array, [f.bitcast(BYTES) for f in versions])
 
 
-def _described(fn: Any, *attributes: str) -> Any:
+def _described(fn: ll.Function, *attributes: str) -> Any:
     for attribute in attributes:
         set.add(fn.attributes, attribute)  # llvmlite's own list lacks the newer spellings
     return fn
 
 
-def _mapped(one: Any, whole: Any) -> Any:
+def _mapped(one: ll.Function, whole: ll.Function) -> Any:
     """Tell the vectoriser of the vector version."""
     wide = whole.function_type
     mapping = f"_ZGV_LLVM_N{wide.return_type.count}{'v' * len(wide.args)}_{one.name}({whole.name})"

@@ -50,7 +50,7 @@ class ThreadLoops(Target):
         self.forward = False
         """Whether the threads are emitted whose indices in `split` are not negative."""
 
-    def range_loop(self, begin: Any, end: Any, outer: list[Any]) -> None:
+    def range_loop(self, begin: ll.Value, end: ll.Value, outer: list[Any]) -> None:
         """Run the body for the last index from `begin` up to `end`; both are 64-bit.
 
         Where some threads of the range count from the end, the others have a loop of their own, see `splitting`.
@@ -63,7 +63,7 @@ class ThreadLoops(Target):
             self.forward = k == 1
             self.thread_loop(start, stop, outer)
 
-    def counting_forward(self, begin: Any, end: Any, outer: list[Any]) -> tuple[Any, Any]:
+    def counting_forward(self, begin: ll.Value, end: ll.Value, outer: list[Any]) -> tuple[Any, Any]:
         """From and up to which thread of a range no index is negative, and tests say what they mostly do."""
         b, zero, one = self.builder, ll.Constant(I64, 0), ll.Constant(I64, 1)
         self.indices = [*outer, ll.Constant(I32, 0)]
@@ -96,7 +96,7 @@ class ThreadLoops(Target):
     def counts_back(self, call: Call, k: int) -> bool:
         return super().counts_back(call, k) and not (self.forward and (call, k) in self.split)
 
-    def wide_index(self, i: Any, t: type, value: Value) -> Any:
+    def wide_index(self, i: ll.Value, t: type, value: Value) -> Any:
         """A thread's last index and a constant are added up in 64 bits, where nothing overflows.
 
         In 32 bits LLVM must ask at run time whether `j - 1` does. It asks as of numbers without a sign if a branch
@@ -111,7 +111,7 @@ class ThreadLoops(Target):
     def is_steady(self, call: Call, k: int) -> bool:
         return self.in_strip or super().is_steady(call, k) or (call, k) in self.same_in_row
 
-    def thread_loop(self, begin: Any, end: Any, outer: list[Any]) -> None:
+    def thread_loop(self, begin: ll.Value, end: ll.Value, outer: list[Any]) -> None:
         b = self.builder
         before = b.block
         # A kernel that does not ask for its index may have more threads than an extent can count.
@@ -135,7 +135,7 @@ class ThreadLoops(Target):
             jump.set_metadata("llvm.loop", not_vectorized(b.module))
         b.position_at_end(done)
 
-    def strip_loop(self, first: Any, last: Any, outer: list[Any]) -> Any:
+    def strip_loop(self, first: ll.Value, last: ll.Value, outer: list[Any]) -> Any:
         """Run strips of threads as lanes of vectors, while whole ones are left; gives the first thread of the rest."""
         assert self.lanes is not None
         b, before, width = self.builder, self.builder.block, ll.Constant(first.type, self.width)
@@ -181,7 +181,7 @@ class ThreadLoops(Target):
             high = b.add(high, b.select(down, zero, way))
         return low, high
 
-    def row_loop(self, begin: Any, end: Any) -> None:
+    def row_loop(self, begin: ll.Value, end: ll.Value) -> None:
         """Cut a linear range into row segments of the last dimension and run each."""
         b = self.builder
         before = b.block

@@ -16,6 +16,7 @@ from ...ir.nodes import Call, Function
 from ...ops.values import from_memory, into_memory, memory_type, register_bits
 from ...passes.analysis.atomics import AtomicPlan
 from ...types import scalars
+from ...types.arrays import ValueType
 from ...types.compounds import scalar_of
 from ..layout import BYTES, I32, I64
 from ..target import Options, Target
@@ -43,7 +44,9 @@ class CudaAtomics(Target):
         super().__init__(fn, ndim, options, plan)
         self.accumulators = Accumulators(self)
 
-    def atomic(self, kind: str, address: Any, element: Any, operands: list[list[Any]], call: Call) -> list[Any]:
+    def atomic(
+        self, kind: str, address: ll.Value, element: ValueType, operands: list[list[Any]], call: Call
+    ) -> list[Any]:
         t = scalar_of(element)
         if call in self.accumulators.registers:
             self.accumulators.take(kind, t, operands[0], call)
@@ -58,12 +61,12 @@ class CudaAtomics(Target):
             update = self.reduce
         return [update(kind, pointer, t, x) for pointer, x in zip(pointers, parts, strict=True)]
 
-    def component_pointers(self, address: Any, t: type, count: int) -> list[Any]:
+    def component_pointers(self, address: ll.Value, t: type, count: int) -> list[Any]:
         size = scalars.bits(t) // 8
         b, kind = self.builder, memory_type(t).as_pointer()
         return [b.bitcast(b.gep(address, [ll.Constant(I64, k * size)]) if k else address, kind) for k in range(count)]
 
-    def reduce(self, kind: str, pointer: Any, t: type, parts: tuple[ll.Value, ...]) -> Any:
+    def reduce(self, kind: str, pointer: ll.Value, t: type, parts: tuple[ll.Value, ...]) -> Any:
         """The update that returns nothing, so that no thread waits for it; NVVM has it as assembly alone."""
         b, x = self.builder, parts[0]
         if kind == "sub":
@@ -76,7 +79,7 @@ class CudaAtomics(Target):
         b.asm(signature, text, f"l,{operand},~{{memory}}", [place, x], side_effect=True)
         return x
 
-    def exchange(self, kind: str, pointer: Any, t: type, parts: tuple[ll.Value, ...]) -> Any:
+    def exchange(self, kind: str, pointer: ll.Value, t: type, parts: tuple[ll.Value, ...]) -> Any:
         """The atomic update of one component; returns the value before."""
         if scalars.bits(t) < 32:
             return self.exchange_in_word(kind, pointer, t, parts)
@@ -89,7 +92,7 @@ class CudaAtomics(Target):
         name = f"u{name}" if kind in ("min", "max") and not scalars.is_signed(t) else name
         return b.atomic_rmw(name, pointer, parts[0], "monotonic")
 
-    def exchange_float(self, kind: str, pointer: Any, t: type, parts: tuple[ll.Value, ...]) -> Any:
+    def exchange_float(self, kind: str, pointer: ll.Value, t: type, parts: tuple[ll.Value, ...]) -> Any:
         b, x, bits = self.builder, parts[0], scalars.bits(t)
         if kind in ("add", "sub"):
             share = x if kind == "add" else b.fsub(ll.Constant(x.type, -0.0), x)
@@ -104,7 +107,7 @@ class CudaAtomics(Target):
         integer = scalars.int32 if bits == 32 else scalars.int64
         return b.bitcast(self.exchange(kind, place, integer, tuple(b.bitcast(p, word) for p in parts)), x.type)
 
-    def extreme_float(self, kind: str, place: Any, x: Any) -> Any:
+    def extreme_float(self, kind: str, place: ll.Value, x: ll.Value) -> Any:
         """Minimum or maximum; a NaN loses against every number, and -0 is less than +0.
 
         The atomic on bits may leave a NaN in place; then that very NaN is swapped for `x`, or, when
@@ -136,7 +139,7 @@ class CudaAtomics(Target):
             before.add_incoming(bits, block)
         return before
 
-    def extreme_of_bits(self, kind: str, place: Any, value: Any) -> Any:
+    def extreme_of_bits(self, kind: str, place: ll.Value, value: ll.Value) -> Any:
         """The atomic on the bits of a float, which is right where memory holds a number too.
 
         The bits of non-negative floats order as signed integers do, those of negative floats the other
@@ -153,7 +156,7 @@ class CudaAtomics(Target):
             old.add_incoming(bits, block)
         return old
 
-    def combined(self, kind: str, t: type, old: Any, parts: tuple[ll.Value, ...]) -> Any:
+    def combined(self, kind: str, t: type, old: ll.Value, parts: tuple[ll.Value, ...]) -> Any:
         """As on every target, but floats follow the rules of the atomics above."""
         b, x = self.builder, parts[0]
         if not scalars.is_float(t) or kind not in ("min", "max", "cas"):
@@ -166,7 +169,7 @@ class CudaAtomics(Target):
         rescue = b.and_(b.fcmp_ordered("ord", x, x), b.fcmp_unordered("uno", old, old))
         return b.select(b.or_(b.fcmp_ordered(symbol, x, old), b.or_(signs, rescue)), x, old)
 
-    def exchange_in_word(self, kind: str, pointer: Any, t: type, parts: tuple[ll.Value, ...]) -> Any:
+    def exchange_in_word(self, kind: str, pointer: ll.Value, t: type, parts: tuple[ll.Value, ...]) -> Any:
         """8 and 16 bits: swap the aligned 32-bit word around the element until nobody came between."""
         b, narrow = self.builder, ll.IntType(scalars.bits(t))
         offset = b.and_(b.ptrtoint(pointer, I64), ll.Constant(I64, 3))

@@ -7,6 +7,7 @@ Neither a GPU nor a driver is needed. The source is that of the CPU (see `cpp`).
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any
 
 from ....errors import DeviceError, NativeCodeError
@@ -51,14 +52,14 @@ def _compiled(source: str, arch: tuple[int, int], option: bytes, form: str, fast
         nvrtc.nvrtcDestroyProgram(program)
 
 
-def _kept(nvrtc: Any, program: Any, form: str) -> bytes:
+def _kept(nvrtc: ModuleType, program: Any, form: str) -> bytes:
     """What NVRTC keeps for a program: `PTX`, `LTOIR` or `ProgramLog`."""
     content: bytes = b" " * _checked(nvrtc, getattr(nvrtc, f"nvrtcGet{form}Size")(program))  # NVRTC writes into it
     _checked(nvrtc, getattr(nvrtc, f"nvrtcGet{form}")(program, content))
     return content
 
 
-def _checked(nvrtc: Any, answer: tuple[Any, ...]) -> Any:
+def _checked(nvrtc: ModuleType, answer: tuple[Any, ...]) -> Any:
     status, *results = answer
     if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
         raise DeviceError(f"NVRTC fails: {status}")

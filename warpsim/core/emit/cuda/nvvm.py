@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import ModuleType
 from typing import Any
 
 from ....errors import CompilerError, DeviceError
@@ -84,7 +85,7 @@ def _compiled(text: str, name: str, arch: tuple[int, int], fast_math: bool, *mor
 
 
 @contextmanager
-def _program(library: Any) -> Iterator[int]:
+def _program(library: ModuleType) -> Iterator[int]:
     program = library.create_program()
     try:
         yield program
@@ -92,7 +93,7 @@ def _program(library: Any) -> Iterator[int]:
         library.destroy_program(program)
 
 
-def _log(library: Any, program: int) -> str:
+def _log(library: ModuleType, program: int) -> str:
     text = bytearray(library.get_program_log_size(program))
     library.get_program_log(program, text)
     return text.decode(errors="replace").strip("\0\n ")
@@ -106,7 +107,7 @@ def _unknown(arch: tuple[int, int]) -> DeviceError:
     )
 
 
-def _knows(library: Any, number: int) -> bool:
+def _knows(library: ModuleType, number: int) -> bool:
     empty = f'target triple = "{TRIPLE}"\ntarget datalayout = "{DATA_LAYOUT}"\n'.encode()
     with _program(library) as program:
         try:

@@ -54,7 +54,7 @@ class Accumulators:
                 self.registers[call] = parts, self.register(ll.Constant(I1, 0))
         self.used = bool(self.registers)
 
-    def register(self, first: Any) -> Any:
+    def register(self, first: ll.Value) -> Any:
         slot = self.target.stack(first.type, 1)
         self.target.builder.store(first, slot)
         return slot
@@ -129,7 +129,7 @@ def _function(target: Any, name: str, t: ll.Type) -> Iterator[Any]:
     target.builder = outer
 
 
-def _combine_block(target: Any, kind: str, t: type, x: Any) -> None:
+def _combine_block(target: Any, kind: str, t: type, x: ll.Value) -> None:
     """Lanes of each warp, then the warps in the first of them. The second barrier frees the memory for the next."""
     b = target.builder
     width = ll.Constant(I32, _WARP)
@@ -155,7 +155,7 @@ def _combine_block(target: Any, kind: str, t: type, x: Any) -> None:
     b.ret(result)
 
 
-def _combine_warp(target: Any, kind: str, t: type, x: Any, lane: Any, lanes: Any) -> Any:
+def _combine_warp(target: Any, kind: str, t: type, x: ll.Value, lane: ll.Value, lanes: ll.Value) -> Any:
     """What the first `lanes` lanes of a warp have, in lane 0: half as many after each of five rounds."""
     b = target.builder
     distance = _WARP // 2
@@ -168,7 +168,7 @@ def _combine_warp(target: Any, kind: str, t: type, x: Any, lane: Any, lanes: Any
     return x
 
 
-def _from_lane_above(target: Any, x: Any, step: Any) -> Any:
+def _from_lane_above(target: Any, x: ll.Value, step: ll.Value) -> Any:
     """The value that the lane `step` further has; shuffles move 32 bits. All lanes that exist take part."""
     b, mask = target.builder, ll.Constant(I32, -1)
     shuffle = target.external("llvm.nvvm.shfl.sync.down.i32", ll.FunctionType(I32, [I32] * 4))
@@ -183,7 +183,7 @@ def _from_lane_above(target: Any, x: Any, step: Any) -> Any:
     return b.bitcast(b.or_(low, b.shl(high, half)), x.type)
 
 
-def _shared(target: Any, t: type, k: Any) -> Any:
+def _shared(target: Any, t: type, k: ll.Value) -> Any:
     """CallSite `k` of a block's shared memory, one for each warp."""
     b, name = target.builder, "warpsim_shared"
     memory = b.module.globals.get(name)

@@ -22,6 +22,7 @@ from ...ir.nodes import Call, Function
 from ...ops.values import from_memory, llvm_type, memory_type
 from ...passes.analysis.atomics import AtomicPlan
 from ...types import scalars, structs
+from ...types.arrays import ValueType
 from ...types.handles import ADDRESS_BITS, HEADER, digest
 from .. import layout
 from ..layout import BYTES, I8, I32, I64, WORD
@@ -45,17 +46,17 @@ class _Builder(ll.IRBuilder):  # type: ignore[misc]  # llvmlite ships no types
     It sees through a bitcast, so a move that it does not understand stands before it.
     """
 
-    def load(self, ptr: Any, *args: Any, **keywords: Any) -> Any:
+    def load(self, ptr: ll.Value, *args: Any, **keywords: Any) -> Any:
         if not isinstance(ptr.type.pointee, ll.HalfType):
             return super().load(ptr, *args, **keywords)
         return self.bitcast(self.moved(super().load(self.bitcast(ptr, I16.as_pointer()))), ll.HalfType())
 
-    def store(self, value: Any, ptr: Any, align: int | None = None) -> Any:
+    def store(self, value: ll.Value, ptr: ll.Value, align: int | None = None) -> Any:
         if isinstance(value.type, ll.HalfType):
             value, ptr = self.moved(self.bitcast(value, I16)), self.bitcast(ptr, I16.as_pointer())
         return super().store(value, ptr, align)
 
-    def moved(self, bits: Any) -> Any:
+    def moved(self, bits: ll.Value) -> Any:
         return self.asm(ll.FunctionType(I16, [I16]), "mov.b16 $0, $1;", "=h,h", [bits], side_effect=False)
 
 
@@ -68,7 +69,7 @@ class CudaTarget(CudaAtomics):
         self.outer_location: Any = None
         super().__init__(fn, ndim, options, plan)
 
-    def function(self, builder: Any, words: Any, count: Any) -> None:
+    def function(self, builder: ll.IRBuilder, words: ll.Value, count: ll.Value) -> None:
         """Emit everything at the builder; `words` is the argument block as an array of 64-bit words."""
         self.builder = _Builder(builder.block)
         self.builder.debug_metadata = self.outer_location = builder.debug_metadata
@@ -80,7 +81,7 @@ class CudaTarget(CudaAtomics):
         self.accumulators.close()
         builder.position_at_end(self.builder.block)
 
-    def argument(self, block: Any, t: Any, at: int) -> list[Any]:
+    def argument(self, block: ll.Value, t: ValueType, at: int) -> list[Any]:
         """Taken from the words of the argument block themselves: memory is not involved."""
         parts = zip(structs.leaves(t), layout.register_types(t), strict=True)
         return self.in_global_memory([self.scalar_argument(leaf, at + k, kind) for (leaf, k), kind in parts])
@@ -95,7 +96,7 @@ class CudaTarget(CudaAtomics):
         x = b.trunc(x, ll.IntType(8 * size)) if size < WORD else x
         return from_memory(b, b.bitcast(x, memory_type(t)), t)
 
-    def load(self, address: Any, t: Any) -> list[Any]:
+    def load(self, address: ll.Value, t: ValueType) -> list[Any]:
         return self.in_global_memory(super().load(address, t))
 
     def in_global_memory(self, flat: list[Any]) -> list[Any]:
@@ -110,7 +111,7 @@ class CudaTarget(CudaAtomics):
 
     # ----- loops ----------------------------------------------------------------------------
 
-    def next_round(self, head: Any, outer: bool) -> None:
+    def next_round(self, head: ll.Block, outer: bool) -> None:
         """Only innermost loops may be unrolled: of a nest, as adjoints have it, NVVM makes megabytes in minutes."""
         jump = self.builder.branch(head)
         if outer:
@@ -118,7 +119,7 @@ class CudaTarget(CudaAtomics):
 
     # ----- threads --------------------------------------------------------------------------
 
-    def grid_loop(self, count: Any) -> None:
+    def grid_loop(self, count: ll.Value) -> None:
         b = self.builder
         wide = {name: b.zext(self.register(name), I64) for name in ("ctaid.x", "ntid.x", "tid.x", "nctaid.x")}
         first = b.add(b.mul(wide["ctaid.x"], wide["ntid.x"]), wide["tid.x"])
@@ -144,7 +145,7 @@ class CudaTarget(CudaAtomics):
         read = self.external(f"llvm.nvvm.read.ptx.sreg.{name}", ll.FunctionType(I32, []))
         return self.builder.call(read, [])
 
-    def decoded(self, position: Any) -> list[Any]:
+    def decoded(self, position: ll.Value) -> list[Any]:
         """The thread index of a place in the launch, last dimension fastest."""
         indices: list[ll.Value] = []
         b, rest = self.builder, position
@@ -187,7 +188,7 @@ class CudaTarget(CudaAtomics):
 
     # ----- structures -----------------------------------------------------------------------
 
-    def structure(self, number: Any, nothing: Any, call: Call) -> Any:
+    def structure(self, number: ll.Value, nothing: ll.Value, call: Call) -> Any:
         """An id holds the address of a record."""
         b, at = self.builder, self.builder.and_(number, ll.Constant(I64, (1 << ADDRESS_BITS) - 1))
         named = b.icmp_unsigned("!=", number, ll.Constant(I64, 0))
@@ -211,7 +212,7 @@ class CudaTarget(CudaAtomics):
         kind = ll.FunctionType(llvm_type(t), [llvm_type(t)] * len(parts))
         return b.call(self.external(f"__nv_{fast}{name}{'f' if single else ''}", kind), parts)
 
-    def float_to_int(self, x: Any, source: type, target: type) -> Any:
+    def float_to_int(self, x: ll.Value, source: type, target: type) -> Any:
         """Truncate, saturate at the limits, NaN becomes 0: the hardware's conversion but for some NaN."""
         b = self.builder
         if source is scalars.float16:
@@ -224,7 +225,7 @@ class CudaTarget(CudaAtomics):
         number = b.select(b.fcmp_unordered("uno", x, x), ll.Constant(word, 0), number)
         return number if scalars.bits(target) == width else b.trunc(self.clamped(number, target), llvm_type(target))
 
-    def clamped(self, x: Any, t: type) -> Any:
+    def clamped(self, x: ll.Value, t: type) -> Any:
         """A 32-bit integer limited to the range of a narrower type."""
         b, signed = self.builder, scalars.is_signed(t)
         bits = scalars.bits(t) - signed
@@ -236,7 +237,7 @@ class CudaTarget(CudaAtomics):
 
     # ----- reports --------------------------------------------------------------------------
 
-    def fail(self, failed: Any, site: Site, index: Any, extent: Any) -> None:
+    def fail(self, failed: ll.Value, site: Site, index: ll.Value, extent: ll.Value) -> None:
         self.sites.append(site)
         b = self.builder
         with b.if_then(failed, likely=False):

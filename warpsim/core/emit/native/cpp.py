@@ -15,7 +15,7 @@ from typing import Any
 from ...ops.native import Unit, ascii_name, has_gradient_array, holds_arrays, offsets
 from ...types import compounds, scalars, structs
 from ...types.array_ref import array_fields, array_refs
-from ...types.arrays import ArrayType
+from ...types.arrays import ArrayType, ValueType
 from ...types.cotangents import has_cotangent
 
 _SCALARS = {
@@ -85,7 +85,7 @@ class _Types:
             size = structs.numpy_dtype(t).itemsize
             self.definitions.append(f'static_assert(sizeof({self.name(t)}) == {size}, "layout of a type");')
 
-    def name(self, t: Any, constant: bool = False) -> str:
+    def name(self, t: ValueType, constant: bool = False) -> str:
         if isinstance(t, ArrayType):
             kind = "indexedarray_t" if t.indexed else "array_t"
             return f"wp::{kind}<{'const ' if constant else ''}{self.name(t.dtype, constant)}, {t.ndim}>"
@@ -169,7 +169,7 @@ def _refs(unit: Unit) -> list[tuple[str, Any]]:
     return [(name, t) for name, t in unit.params if name in unit.refs]
 
 
-def _beside(types: _Types, name: str, t: Any, at: int, grad: int | None) -> Iterator[str]:
+def _beside(types: _Types, name: str, t: ValueType, at: int, grad: int | None) -> Iterator[str]:
     """What a parameter is accumulated into: the gradient array, or a variable that begins at zero."""
     if grad is not None:
         yield f"    {types.name(t)} adj_{name} = *({types.name(t)} *)(arguments + {grad});"

@@ -46,7 +46,7 @@ def with_compiler_room(work: Callable[[], T]) -> T:
         return work()
     outcome: list[Any] = []
 
-    def run(*_: Any) -> None:
+    def run(*_: object) -> None:
         try:
             outcome.extend((work(), None))
         except BaseException as error:  # raised below, by the thread that asked

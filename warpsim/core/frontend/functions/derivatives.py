@@ -27,7 +27,7 @@ from ...passes.simplify.dce import dce
 from ...passes.simplify.fold import fold
 from ...passes.simplify.inline import inline
 from ...types import compounds, structs
-from ...types.arrays import ArrayType, type_name
+from ...types.arrays import ArrayType, ValueType, type_name
 from ...types.cotangents import has_cotangent
 from ...types.scalars import bool_
 from ..rules.calls import call_op
@@ -188,7 +188,7 @@ class _NoGradients(Rewriter):
         return super().nodes([n for n in nodes if n not in asked])
 
 
-def _is_constant(operand: Any) -> bool:
+def _is_constant(operand: object) -> bool:
     """Whether an operand has no place among the derivatives: arrays, and what only the compiler sees."""
     if isinstance(operand, Value):
         return isinstance(operand.type, ArrayType)
@@ -202,7 +202,7 @@ def _partial(operand: Any, cotangents: Any) -> Any:
     return next(cotangents) if has_cotangent(operand.type) else construct.zero(operand)
 
 
-def _one(t: Any) -> Value:
+def _one(t: type) -> Value:
     """One in every component."""
     if structs.is_struct(t):
         ones = {name: _one(f).value for name, f in t.fields.items() if has_cotangent(f)}  # type: ignore[attr-defined]
@@ -212,7 +212,7 @@ def _one(t: Any) -> Value:
     return Constant(t, t(1))
 
 
-def _host(value: Any, t: Any) -> Any:
+def _host(value: Any, t: ValueType) -> Any:
     if structs.is_struct(t):
         return t(**{name: _host(value[name], f) for name, f in t.fields.items() if not isinstance(f, ArrayType)})
     return to_host(value, t)

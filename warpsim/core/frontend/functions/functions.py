@@ -75,7 +75,7 @@ class Func(Callee, Redefinable, ByName):
         self.place = (function.__module__, function.__qualname__)
         self.code = getattr(function, "__code__", None)
 
-    def replaced_by(self, other: Any) -> bool:
+    def replaced_by(self, other: object) -> bool:
         """Whether `other` is a new definition of this name. One more run of the same code is not: each
         iteration of a loop that defines functions has its own."""
         anonymous = self.place[1].endswith("<lambda>")
@@ -266,13 +266,13 @@ def expanded(tr: Translator, overload: Overload, operands: list[Any]) -> Any:
     return typed_result(with_references(overload, inner, operands, result_with_chain(inner)))
 
 
-def translate_overload(tr: Translator, overload: Overload, operands: list[Any], key: Any) -> tuple[Function, Any]:
+def translate_overload(tr: Translator, overload: Overload, operands: list[Any], key: object) -> tuple[Function, Any]:
     """An overload as an IR Function of its own, with errors that show the chain of calls."""
     return with_zeros(lambda zeros: translated_from(tr, overload, operands, key, zeros))
 
 
 def translated_from(
-    tr: Translator, overload: Overload, operands: list[Any], key: Any, zeros: dict[str, Any]
+    tr: Translator, overload: Overload, operands: list[Any], key: object, zeros: dict[str, Any]
 ) -> tuple[Function, Any]:
     """The same, where locals begin with a value."""
     scope, params = parameters(operands, list(overload.patterns))
@@ -303,7 +303,7 @@ def settle_customs(overload: Overload) -> None:
                 each.source.captured.settle_constants()
 
 
-def with_references(overload: Overload, inner: Translator, operands: list[Any], result: Any) -> Any:
+def with_references(overload: Overload, inner: Translator, operands: list[Any], result: object) -> Any:
     """What a function returns, after what its body left in the parameters that are references."""
     if not overload.references:
         return result
@@ -324,7 +324,7 @@ def check_recursion(overload: Overload, key: Any, caller: Translator) -> None:
         )
 
 
-def runtime_values(operand: Any) -> list[Value]:
+def runtime_values(operand: object) -> list[Value]:
     """The Values that travel through parameters."""
     if isinstance(operand, tuple):
         return [v for part in operand for v in runtime_values(part)]
@@ -335,7 +335,7 @@ def parameters(operands: list[Any], names: list[str]) -> tuple[Scope, tuple[Valu
     """Fresh parameters for the operands, and the scope that names them."""
     scope, params = Scope(), []
 
-    def fresh(operand: Any, name: str) -> Any:
+    def fresh(operand: object, name: str) -> Any:
         if isinstance(operand, tuple):
             return tuple(fresh(part, name) for part in operand)
         if isinstance(operand, Value):
@@ -348,14 +348,14 @@ def parameters(operands: list[Any], names: list[str]) -> tuple[Scope, tuple[Valu
     return scope, tuple(params)
 
 
-def rebuild_result(template: Any, values: list[Any]) -> Any:
+def rebuild_result(template: object, values: list[Any]) -> Any:
     """Results put back into the shape the function returned; compile-time parts as they were."""
     if isinstance(template, tuple):
         return tuple(rebuild_result(part, values) for part in template)
     return values.pop(0) if isinstance(template, Value) else template
 
 
-def operand_key(operand: Any) -> Any:
+def operand_key(operand: object) -> Any:
     """What a translation depends on: types of run-time values, and compile-time operands themselves."""
     if isinstance(operand, (tuple, list)):
         return tuple(map(operand_key, operand))
@@ -371,14 +371,14 @@ def operand_key(operand: Any) -> Any:
     return Static(operand)
 
 
-def _holds_local(operand: Any) -> bool:
+def _holds_local(operand: object) -> bool:
     """Whether an operand is made of values of the function around it: a function, a slice of an array, an address."""
     if isinstance(operand, tuple):
         return any(map(_holds_local, operand))
     return isinstance(operand, (LocalFunction, ArraySlice, Address))
 
 
-def _adapts(before: Any, after: Any) -> bool:
+def _adapts(before: object, after: object) -> bool:
     """Whether a literal takes another type than its own."""
     return not isinstance(before, Value) and isinstance(after, Value) and typed(before).type is not after.type
 

@@ -104,13 +104,13 @@ class GradientTranslator(Translator):
 
     # ----- locals ---------------------------------------------------------------------------
 
-    def bind(self, name: str, operand: Any) -> None:
+    def bind(self, name: str, operand: object) -> None:
         if name.startswith("wp.adjoint["):
             self.check_input(name)
             operand = self.like(operand, self.inputs[name], name)
         super().bind(name, operand)
 
-    def like(self, operand: Any, like: Any, name: str) -> Any:
+    def like(self, operand: object, like: object, name: str) -> Any:
         """The operand in the type of an input."""
         if isinstance(like, tuple) and isinstance(operand, tuple) and len(like) == len(operand):
             return tuple(self.like(a, b, name) for a, b in zip(operand, like, strict=True))
@@ -195,11 +195,11 @@ def element_read(tr: GradientTranslator, node: ast.expr) -> Any:
 GradientTranslator.rules = ChainMap({ast.Subscript: gradient_subscript, ast.Attribute: gradient_attribute}, RULES)
 
 
-def _is_float_array(t: Any) -> bool:
+def _is_float_array(t: object) -> bool:
     return isinstance(t, ArrayType) and has_cotangent(t.dtype)
 
 
-def _zero(operand: Any) -> Any:
+def _zero(operand: object) -> Any:
     """The cotangent of an input before anything arrived; None where it has none."""
     if isinstance(operand, tuple):
         parts = tuple(map(_zero, operand))

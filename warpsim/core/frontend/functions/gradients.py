@@ -61,7 +61,7 @@ def func_replay(forward_fn: Any) -> Callable[[Callable[..., Any]], Callable[...,
     return _declaration(forward_fn, CustomReplay)
 
 
-def _declaration(forward: Any, kind: type[Custom]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def _declaration(forward: object, kind: type[Custom]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     if not isinstance(forward, Func):
         builtin = isinstance(forward, Op)
         cure = "wrap it in a function made by @wp.func" if builtin else "decorate it with @wp.func first"
@@ -161,7 +161,7 @@ def forget_compiled() -> None:
         forget()
 
 
-def compatible(own: Any, other: Any) -> bool:
+def compatible(own: object, other: object) -> bool:
     """Whether some type fits both of two annotations."""
     if takes_function(own) or takes_function(other) or (is_generic(own) and is_generic(other)):
         return True
@@ -294,17 +294,17 @@ def output_patterns(overload: Overload) -> list[Any] | None:
     return list(returns) if isinstance(returns, (tuple, list)) else [returns]
 
 
-def _parts(template: Any) -> list[Any]:
+def _parts(template: object) -> list[Any]:
     if template is None:
         return []
     return list(template) if isinstance(template, tuple) else [template]
 
 
-def _results(template: Any) -> str:
+def _results(template: object) -> str:
     return "nothing" if template is None else describe(template)
 
 
-def _shown(pattern: Any) -> str:
+def _shown(pattern: object) -> str:
     return "Any" if pattern is Any else type_name(canonical(pattern))
 
 

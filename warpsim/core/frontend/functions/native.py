@@ -24,8 +24,9 @@ from ...ops.native_text import has_lambda, returns_value, seems_constant
 from ...ops.registry import PURE, READ
 from ...passes.reverse.recompute import UNRECOVERABLE
 from ...types import compounds, scalars, structs
-from ...types.arrays import ArrayType, type_name
+from ...types.arrays import ArrayType, ValueType, type_name
 from ...types.cotangents import has_cotangent
+from ...types.structs import Struct
 from ..rules.addresses import Address, native_operands
 from ..rules.targets import read, write
 from ..source.source import Source
@@ -108,7 +109,7 @@ class NativeFunc(Func):
                 help="the text given to func_native is the body; write `...`, or use @wp.func for Python",
             )  # fmt: skip
 
-    def _check_return(self, annotation: Any) -> None:
+    def _check_return(self, annotation: object) -> None:
         declared = annotation not in (self._signature.empty, None, "None")
         for part, text in (("snippet", self.texts.snippet), ("replay_snippet", self.texts.replay)):
             returns = returns_value(text or "")
@@ -226,7 +227,7 @@ class NativeFunc(Func):
         whole = at.prologue + apart + text if at.prologue else text
         return Unit(self.name, part, whole, params, self.result_type(), refs=at.refs, location=self.location)
 
-    def _check_fields(self, t: Any) -> None:
+    def _check_fields(self, t: type[Struct]) -> None:
         """Refuse structs with fields that have no name in C++."""
         for name, field in t.fields.items() if structs.is_struct(t) else ():
             if name in _RESERVED:
@@ -363,7 +364,7 @@ def func_native(
     return wrap
 
 
-def _host(value: Any, t: Any) -> Any:
+def _host(value: Any, t: ValueType) -> Any:
     """A result as the host has it; structs field by field."""
     if structs.is_struct(t):
         return t(**{name: _host(value[name], field) for name, field in t.fields.items()})

@@ -64,7 +64,7 @@ class Overload:
             self._returns = known.get("return")
         return self._patterns
 
-    def _is_place(self, name: str, t: Any) -> bool:
+    def _is_place(self, name: str, t: object) -> bool:
         """Whether a parameter is a reference to what its caller rebinds; arrays are references by themselves."""
         if not isinstance(t, Reference) or not isinstance(t.dtype, ArrayType):
             return isinstance(t, Reference)
@@ -161,7 +161,7 @@ class Static:
     value: Any
 
 
-def operand_pattern_type(operand: Any) -> Any:
+def operand_pattern_type(operand: object) -> Any:
     """A type, a weak literal type, or Static for what exists at compile time only."""
     if isinstance(operand, Value):
         return operand.type
@@ -178,16 +178,16 @@ def operand_pattern_type(operand: Any) -> Any:
     return Static(operand)
 
 
-def takes_function(pattern: Any) -> bool:
+def takes_function(pattern: object) -> bool:
     origin = getattr(pattern, "__origin__", None)
     return pattern is Callable or _is_function_type(pattern) or origin in (Callable, type(Callable))
 
 
-def _is_function_type(pattern: Any) -> bool:
+def _is_function_type(pattern: object) -> bool:
     return isinstance(pattern, type) and issubclass(pattern, Redefinable)
 
 
-def takes_static(pattern: Any, operand: Any) -> bool:
+def takes_static(pattern: object, operand: object) -> bool:
     """Whether a parameter takes an operand that exists at compile time only: a function, a type, text."""
     if isinstance(operand, Address):
         return pattern is scalars.uint64
@@ -196,7 +196,7 @@ def takes_static(pattern: Any, operand: Any) -> bool:
     return pattern in (str, type) and isinstance(operand, pattern)
 
 
-def _pattern_name(pattern: Any) -> str:
+def _pattern_name(pattern: object) -> str:
     return "Any" if pattern is Any else type_name(pattern)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import hashlib
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -28,7 +27,7 @@ def meanings(source: Source, seen: set[int] | None = None) -> Iterator[str]:
         yield f"{path}: {meaning_of(captured.now(path), seen)}"
 
 
-def meaning_of(thing: Any, seen: set[int]) -> str:
+def meaning_of(thing: object, seen: set[int]) -> str:
     """A constant by its value, a function by its text and what that reaches, all else by its class."""
     if isinstance(thing, Func):
         return "; ".join(_overload(overload, seen) for overload in thing.overloads)

@@ -10,7 +10,7 @@ from ...types import compounds, scalars
 from ..translate.translator import Translator
 
 
-def is_bfloat16(operand: Any) -> bool:
+def is_bfloat16(operand: object) -> bool:
     """Whether an operand is a number, or a vector or matrix of numbers, of type bfloat16."""
     return isinstance(operand, Value) and scalars.is_bfloat16(compounds.scalar_of(operand.type))
 
@@ -20,7 +20,7 @@ def widened(tr: Translator, operands: list[Any]) -> list[Any]:
     return [tr.emit(choice.cast, o, to=_over(o.type, scalars.float32)) if is_bfloat16(o) else o for o in operands]
 
 
-def narrowed(tr: Translator, result: Any) -> Any:
+def narrowed(tr: Translator, result: object) -> Any:
     """A result with what is in single precision, in tuples too, rounded to bfloat16."""
     if isinstance(result, tuple):
         return tuple(narrowed(tr, part) for part in result)
@@ -29,5 +29,5 @@ def narrowed(tr: Translator, result: Any) -> Any:
     return tr.emit(choice.cast, result, to=_over(result.type, scalars.bfloat16))
 
 
-def _over(t: Any, scalar: type) -> Any:
+def _over(t: object, scalar: type) -> Any:
     return compounds.with_scalar(t, scalar)

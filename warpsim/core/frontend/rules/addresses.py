@@ -31,7 +31,7 @@ class Address:
         return "an address"
 
 
-def address_of(x: Any) -> Any:
+def address_of(x: object) -> Any:
     """In a kernel: the address of a local, a field, a component or an element of an array, for a native function.
 
     It goes to a parameter of type `wp.uint64` of a function made by `func_native`, whose text takes it for a pointer
@@ -56,7 +56,7 @@ def native_operands(tr: Translator, name: str, address: Address) -> tuple[list[t
     return [(own, address.array), *at], f"const uint64_t {name} = (uint64_t)&{element};"
 
 
-def from_start(tr: Translator, array: Value, axis: int, index: Any) -> Value:
+def from_start(tr: Translator, array: Value, axis: int, index: object) -> Value:
     """An index that counts from the start, as native text does."""
     index = typed(index)
     if (isinstance(index, Constant) and int(index.value) >= 0) or not scalars.is_signed(index.type):

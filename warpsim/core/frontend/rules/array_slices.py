@@ -79,7 +79,7 @@ def element_indices(tr: Translator, view: ArraySlice, indices: list[Any]) -> lis
     return [position(tr, p, next(rest)) if isinstance(p, Axis) else p for p in view.places]
 
 
-def position(tr: Translator, axis: Axis, index: Any) -> Value:
+def position(tr: Translator, axis: Axis, index: object) -> Value:
     """Where element `index` of an axis lies in the array; negative ones count from the end of the slice."""
     at = _int32(tr, index)
     if isinstance(at, Constant):
@@ -149,14 +149,14 @@ def _limited(tr: Translator, bound: Value, n: Value, least: Value, most: Value) 
     return chosen
 
 
-def _either(tr: Translator, condition: Any, yes: Value, no: Value) -> Value:
+def _either(tr: Translator, condition: object, yes: Value, no: Value) -> Value:
     if isinstance(condition, bool):
         return yes if condition else no
     chosen: Value = tr.emit(TABLE["where"], condition, yes, no)
     return chosen
 
 
-def _int32(tr: Translator, index: Any) -> Value:
+def _int32(tr: Translator, index: object) -> Value:
     t = index.type if isinstance(index, Value) else type(index)
     if t is not int and not scalars.is_integer(t):
         raise KernelTypeError(f"an index or bound of a slice of an array is {t.__name__}", expected="an integer")

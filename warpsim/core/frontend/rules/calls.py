@@ -56,7 +56,7 @@ MAKERS: dict[Any, Callable[..., Any]] = {}
 """What translates a call of a built-in of Python: from translator, operands and keywords."""
 
 
-def makes(function: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def makes(function: object) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorator: enters what translates calls of a built-in of Python."""
 
     def enter(rule: Callable[..., Any]) -> Callable[..., Any]:
@@ -307,11 +307,13 @@ def length_of(tr: Translator, args: list[Any]) -> Any:
 
 
 @form("len")
-def form_len(tr: Translator, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
+def form_len(tr: Translator, callee: Callable[..., Any], args: list[Any], keywords: dict[str, Any]) -> Any:
     return length_of(tr, args)
 
 
-def call_form(tr: Translator, form_name: str, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
+def call_form(
+    tr: Translator, form_name: str, callee: Callable[..., Any], args: list[Any], keywords: dict[str, Any]
+) -> Any:
     """A host function in its kernel form; what its signature or its type functions refuse is the user's error."""
     try:
         if form_name != "type_function":
@@ -324,13 +326,13 @@ def call_form(tr: Translator, form_name: str, callee: Any, args: list[Any], keyw
 
 
 @form("grad")
-def form_grad(tr: Translator, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
+def form_grad(tr: Translator, callee: Callable[..., Any], args: list[Any], keywords: dict[str, Any]) -> Any:
     """`wp.grad(f)`: something to call, known when the kernel is compiled."""
     return callee(*args, **keywords)
 
 
 @form("select")
-def form_select(tr: Translator, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
+def form_select(tr: Translator, callee: Callable[..., Any], args: list[Any], keywords: dict[str, Any]) -> Any:
     bound = inspect.signature(callee).bind(*args, **keywords)
     condition, if_false, if_true = bound.args
     return call_op(tr, TABLE["where"], [condition, if_true, if_false], {})
@@ -347,7 +349,7 @@ def form_expect(tr: Translator, callee: Callable[..., Any], args: list[Any], key
 
 
 @form("print")
-def form_print(tr: Translator, callee: Any, args: list[Any], keywords: dict[str, Any]) -> None:
+def form_print(tr: Translator, callee: Callable[..., Any], args: list[Any], keywords: dict[str, Any]) -> None:
     """print(a, "text", b): text and values separated by blanks, or by what `sep` and `end` say."""
     options = {"sep": " ", "end": "\n", **keywords}
     if len(options) > 2 or not all(isinstance(text, str) for text in options.values()):
@@ -361,7 +363,7 @@ def form_print(tr: Translator, callee: Any, args: list[Any], keywords: dict[str,
     tr.emit(debug.printf, *values, format=text, shows_adjoints=True)
 
 
-def printed(tr: Translator, operand: Any) -> tuple[str, list[Value]]:
+def printed(tr: Translator, operand: object) -> tuple[str, list[Value]]:
     """How print shows an operand: text with conversions, and the values for them."""
     if isinstance(operand, str):
         return _literal(operand), []
@@ -377,7 +379,7 @@ def printed(tr: Translator, operand: Any) -> tuple[str, list[Value]]:
 
 
 @form("printf")
-def form_printf(tr: Translator, callee: Any, args: list[Any], keywords: dict[str, Any]) -> None:
+def form_printf(tr: Translator, callee: Callable[..., Any], args: list[Any], keywords: dict[str, Any]) -> None:
     if keywords:
         raise KernelTypeError(f"printf({', '.join(keywords)}=)", expected="a format and values, without names")
     format, rest = debug.with_texts(args[0] if args else None, args[1:])
@@ -386,7 +388,7 @@ def form_printf(tr: Translator, callee: Any, args: list[Any], keywords: dict[str
     tr.emit(debug.printf, *values, format=debug.widened(format))
 
 
-def callee_form(callee: Any) -> str:
+def callee_form(callee: object) -> str:
     """The name of the in-kernel form of a host function, or nothing."""
     return getattr(callee, "kernel_form", "") if callable(callee) and not isinstance(callee, type) else ""
 
@@ -395,7 +397,7 @@ def _literal(text: str) -> str:
     return text.replace("%", "%%")
 
 
-def _hashable(x: Any) -> bool:
+def _hashable(x: object) -> bool:
     try:
         hash(x)
     except TypeError:

@@ -19,7 +19,9 @@ from ...ops import construct, matrices, memory
 from ...ops.constructors import parts_by_name
 from ...ops.registry import TABLE
 from ...types import compounds, scalars, structs
-from ...types.arrays import ArrayType, type_name
+from ...types.arrays import ArrayType, ValueType, type_name
+from ...types.structs import Struct
+from ...types.values import Compound
 from ..source.syntax_trees import parsed
 from ..translate.conversions import constructor_name, convert, converted_scalar
 from ..translate.forms import form
@@ -65,7 +67,7 @@ def make_scalar(tr: Translator, t: type, args: list[Any]) -> Any:
     return converted_scalar(tr, args[0], t)
 
 
-def make_compound(tr: Translator, t: Any, args: list[Any], keywords: dict[str, Any]) -> Value:
+def make_compound(tr: Translator, t: type[Compound], args: list[Any], keywords: dict[str, Any]) -> Value:
     own = {"dtype": t.dtype, "length": t.shape[0], "shape": t.shape}
     keywords = {k: v for k, v in keywords.items() if k not in own or scalars.canonical(v) != own[k]}
     if t.kind == "transform":
@@ -95,12 +97,12 @@ def make_compound(tr: Translator, t: Any, args: list[Any], keywords: dict[str, A
         ) from None
 
 
-def _kind_of_parts(t: Any) -> str:
+def _kind_of_parts(t: type[Compound]) -> str:
     """Whose names the parts of a type have."""
     return "vec6" if t.kind == "vector" and t.size == 6 else t.kind
 
 
-def pose(t: Any, args: list[Any], keywords: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+def pose(t: ValueType, args: list[Any], keywords: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
     """A position, a rotation or both become two arguments, of which the identity has what is left out; `p` may stand
     in its place. Arguments of another kind stay as they are."""
     if len(args) == 1 and _size(args[0]) == 3 and "p" not in keywords:
@@ -111,7 +113,7 @@ def pose(t: Any, args: list[Any], keywords: dict[str, Any]) -> tuple[list[Any], 
     return [keywords.get("p", typed(still.p)), keywords.get("q", typed(still.q))], {}
 
 
-def make_struct(tr: Translator, t: Any, args: list[Any], keywords: dict[str, Any]) -> Value:
+def make_struct(tr: Translator, t: type[Struct], args: list[Any], keywords: dict[str, Any]) -> Value:
     if len(args) > len(t.fields) or set(list(t.fields)[: len(args)]) & set(keywords):
         fields = ", ".join(f"{name}: {type_name(f)}" for name, f in t.fields.items())
         raise KernelTypeError(
@@ -157,7 +159,9 @@ def form_construct(tr: Translator, callee: Callable[..., Any], args: list[Any], 
 
 
 @form("matrix_from_rows")
-def form_matrix_from_rows(tr: Translator, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Value:
+def form_matrix_from_rows(
+    tr: Translator, callee: Callable[..., Any], args: list[Any], keywords: dict[str, Any]
+) -> Value:
     rows = [typed(a) for a in args]
     kinds = [compounds.kind_of(row.type) for row in rows]
     if set(kinds) != {"vector"} or len({row.type for row in rows}) != 1:
@@ -168,19 +172,21 @@ def form_matrix_from_rows(tr: Translator, callee: Any, args: list[Any], keywords
 
 
 @form("matrix_from_cols")
-def form_matrix_from_cols(tr: Translator, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Value:
+def form_matrix_from_cols(
+    tr: Translator, callee: Callable[..., Any], args: list[Any], keywords: dict[str, Any]
+) -> Value:
     return tr.emit(matrices.transpose, form_matrix_from_rows(tr, callee, args, keywords))
 
 
 @form("identity")
-def form_identity(tr: Translator, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Value:
+def form_identity(tr: Translator, callee: Callable[..., Any], args: list[Any], keywords: dict[str, Any]) -> Value:
     [n] = constant_shape(args[0] if args else keywords["n"], "matrix")
     t = compounds.matrix((n, n), args[1] if len(args) > 1 else keywords.get("dtype", float))
     return typed(t.wrap(np.eye(n, dtype=t.dtype)))
 
 
 @form("cast")
-def form_cast(tr: Translator, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
+def form_cast(tr: Translator, callee: Callable[..., Any], args: list[Any], keywords: dict[str, Any]) -> Any:
     """The bits of a value as another type."""
     operand, dtype = inspect.signature(callee).bind(*args, **keywords).args
     value, to = typed(operand), scalars.canonical(dtype)
@@ -194,19 +200,19 @@ def form_cast(tr: Translator, callee: Any, args: list[Any], keywords: dict[str, 
     return tr.emit(TABLE["reinterpret"], value, source=value.type, to=to)
 
 
-def is_plain(t: Any) -> bool:
+def is_plain(t: object) -> bool:
     """Whether a type holds numbers alone."""
     return structs.is_field_type(t) and not structs.holds_arrays(t)
 
 
 @form("resolve")
-def form_resolve(tr: Translator, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Value:
+def form_resolve(tr: Translator, callee: Callable[..., Any], args: list[Any], keywords: dict[str, Any]) -> Value:
     number, to = inspect.signature(callee).bind(*args, **keywords).args
     return tr.emit(TABLE["resolve"], number, to=to)
 
 
 @form("local_array")
-def form_local_array(tr: Translator, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Value:
+def form_local_array(tr: Translator, callee: Callable[..., Any], args: list[Any], keywords: dict[str, Any]) -> Value:
     options = dict(zip(("shape", "dtype"), args, strict=False)) | keywords
     if set(options) - {"shape", "dtype"} or "shape" not in options:
         raise KernelTypeError("wp.zeros in a kernel takes shape= and dtype=", help="wp.zeros(shape=8, dtype=float)")
@@ -233,7 +239,7 @@ def called_type(tr: Translator, node: ast.Call) -> Any:
     return callee(*map(tr.translate, node.args), **{str(k.arg): tr.translate(k.value) for k in node.keywords})
 
 
-def constant_shape(shape: Any, what: str) -> tuple[int, ...]:
+def constant_shape(shape: object, what: str) -> tuple[int, ...]:
     """Extents that are known when the kernel is compiled."""
     extents = shape if isinstance(shape, tuple) else (shape,)
     if not all(isinstance(n, (int, np.integer)) and n > 0 for n in extents):
@@ -242,7 +248,7 @@ def constant_shape(shape: Any, what: str) -> tuple[int, ...]:
     return tuple(int(n) for n in extents)
 
 
-def components_of(t: Any) -> str:
+def components_of(t: type[Compound]) -> str:
     """What a compound type is made of, as messages say it."""
     scalar = type_name(t.dtype)
     if t.kind == "transform":
@@ -266,7 +272,7 @@ def _scalar_among(parts: list[Any]) -> type:
     return scalars.bool_ if parts and all(type(p) is bool for p in parts) else scalars.float32
 
 
-def _size(part: Any) -> int:
+def _size(part: object) -> int:
     if isinstance(part, tuple):
         return sum(_size(p) for p in part)
     return 1 if is_number(part) else compounds.size_of(typed(part).type)

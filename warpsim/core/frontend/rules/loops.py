@@ -108,7 +108,7 @@ def query_loop(tr: Translator, node: ast.For, query: Value) -> None:
     leave_loop(tr, [node], before)
 
 
-def is_sequence(t: Any) -> bool:
+def is_sequence(t: object) -> bool:
     """Whether values of a type have a length and numbered items: arrays, and structs whose type says how."""
     return isinstance(t, ArrayType) or hasattr(t, "items_in_kernel")
 
@@ -150,7 +150,7 @@ def unrolled_loop(tr: Translator, node: ast.For, items: list[Any]) -> None:
     tr.scope.update(outer)
 
 
-def one_turn(tr: Translator, node: ast.For, item: Any) -> None:
+def one_turn(tr: Translator, node: ast.For, item: object) -> None:
     tr.scope[BROKE] = tr.scope[RETURNED] = False
     assign(tr, node.target, item)
     statements(tr, node.body)
@@ -231,7 +231,7 @@ def known_sequence(tr: Translator, node: ast.expr) -> Any:
     return tr.scope.get(root) if root in tr.scope and not path else tr.source.resolve(node)
 
 
-def index_carried(tr: Translator, name: str, t: Any) -> list[str]:
+def index_carried(tr: Translator, name: str, t: object) -> list[str]:
     """The index as a carried local, when a local of its name and type is there before the loop."""
     operand = tr.scope.get(name)
     if not (isinstance(operand, Value) or is_number(operand)) or typed(operand, t).type is not t:

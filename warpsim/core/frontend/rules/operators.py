@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import math
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from ....errors import KernelTypeError, KernelValueError
 from ...ir.nodes import Constant, Value
 from ...ops.registry import TABLE, evaluated
 from ...types import compounds, scalars, structs
-from ...types.arrays import type_name
+from ...types.arrays import ValueType, type_name
 from ..translate.branches import choose
 from ..translate.callee import Callee
 from ..translate.chains import LONGEST, alternatives, first_of, shortcut, test_of
@@ -74,7 +75,7 @@ def binary_operation(tr: Translator, node: ast.BinOp) -> Any:
     return result
 
 
-def binary(tr: Translator, kind: type[ast.AST], left: Any, right: Any) -> Any:
+def binary(tr: Translator, kind: type[ast.AST], left: object, right: object) -> Any:
     name, python = _BINARY[kind]
     if not isinstance(left, Value) and not isinstance(right, Value):
         return constant_result(name, python, left, right)
@@ -86,7 +87,7 @@ def binary(tr: Translator, kind: type[ast.AST], left: Any, right: Any) -> Any:
     return tr.emit(TABLE[name], left, right)
 
 
-def user_operator(tr: Translator, name: str, *operands: Any) -> Any:
+def user_operator(tr: Translator, name: str, *operands: object) -> Any:
     """The user's function of an operator's name (`add` for `+`), where one takes structs or vectors as these are."""
     types = [a.type if isinstance(a, Value) else type(a) for a in operands]
     if not any(structs.is_struct(t) or compounds.is_compound(t) for t in types):
@@ -95,7 +96,7 @@ def user_operator(tr: Translator, name: str, *operands: Any) -> Any:
     return function if isinstance(function, Callee) and function.takes(list(operands)) else None
 
 
-def integer_power(tr: Translator, base: Value, exponent: Any) -> Any:
+def integer_power(tr: Translator, base: Value, exponent: object) -> Any:
     """A product; the exponent is a constant, because integers have no negative powers."""
     if isinstance(exponent, Constant) and scalars.is_integer(exponent.type):
         exponent = exponent.value
@@ -112,7 +113,7 @@ def integer_power(tr: Translator, base: Value, exponent: Any) -> Any:
     return result
 
 
-def constant_result(name: str, python: Any, left: Any, right: Any) -> Any:
+def constant_result(name: str, python: Callable[..., Any], left: object, right: object) -> Any:
     """An operator on compile-time operands: typed ones by the op's row, Python's by Python."""
     for operand in (left, right):
         if not (is_number(operand) or isinstance(operand, (compounds.Compound, tuple, str))):
@@ -133,7 +134,7 @@ def constant_result(name: str, python: Any, left: Any, right: Any) -> Any:
         raise KernelValueError(f"{name}: {error}") from error
 
 
-def divided_by_zero(name: str, left: Any, right: Any) -> Any:
+def divided_by_zero(name: str, left: object, right: object) -> Any:
     """Literals divided by zero, as numbers of a kernel are: infinity or NaN of floats, a defined number of integers."""
     if name == "pow":
         raise KernelValueError(f"{left} ** {right} divides by zero")
@@ -163,7 +164,7 @@ def comparison(tr: Translator, node: ast.Compare) -> Any:
     return chain_of(tr, tr.translate(node.left), list(zip(node.ops, node.comparators, strict=True)))
 
 
-def chain_of(tr: Translator, left: Any, links: list[tuple[ast.cmpop, ast.expr]]) -> Any:
+def chain_of(tr: Translator, left: object, links: list[tuple[ast.cmpop, ast.expr]]) -> Any:
     """`a < b < c` means `a < b and b < c`, each operand evaluated once and only when it is needed."""
     if all(_is_plain(n) for _, n in links[1:]):  # nothing is lost by evaluating all
         return all_of(tr, left, links)
@@ -177,7 +178,7 @@ def chain_of(tr: Translator, left: Any, links: list[tuple[ast.cmpop, ast.expr]])
     return choose(tr, holds, lambda: typed(chain_of(tr, right, rest)), lambda: typed(False))
 
 
-def all_of(tr: Translator, left: Any, links: list[tuple[ast.cmpop, ast.expr]]) -> Any:
+def all_of(tr: Translator, left: object, links: list[tuple[ast.cmpop, ast.expr]]) -> Any:
     """A chain of comparisons whose operands are all evaluated, until one is known to fail."""
     holds: Any = True
     for op, node in links:
@@ -189,7 +190,7 @@ def all_of(tr: Translator, left: Any, links: list[tuple[ast.cmpop, ast.expr]]) -
     return holds
 
 
-def both(tr: Translator, a: Any, b: Any) -> Any:
+def both(tr: Translator, a: object, b: object) -> Any:
     """Whether two conditions hold, each known or not."""
     for one, other in ((a, b), (b, a)):
         if not isinstance(one, Value):
@@ -197,7 +198,7 @@ def both(tr: Translator, a: Any, b: Any) -> Any:
     return tr.emit(TABLE["bit_and"], a, b)
 
 
-def compared(tr: Translator, kind: type[ast.AST], left: Any, right: Any) -> Any:
+def compared(tr: Translator, kind: type[ast.AST], left: object, right: object) -> Any:
     if kind in (ast.Is, ast.IsNot):
         is_missing = is_none(tr, left)
         return is_missing if kind is ast.Is else negated(tr, is_missing)
@@ -218,14 +219,14 @@ def compared(tr: Translator, kind: type[ast.AST], left: Any, right: Any) -> Any:
         raise KernelTypeError(f"{describe(left)} is compared with {describe(right)}", help=str(error)) from error
 
 
-def without_bools(tr: Translator, name: str, left: Any, right: Any) -> tuple[Any, Any]:
+def without_bools(tr: Translator, name: str, left: object, right: object) -> tuple[Any, Any]:
     """Operands of a comparison, truth values as 0 and 1 where they meet numbers or are put in order."""
     types = [scalars.canonical(a.type if isinstance(a, Value) else type(a)) for a in (left, right)]
     equality = types == [scalars.bool_] * 2 and name in ("eq", "ne")
     if scalars.bool_ not in types or equality or not all(map(scalars.is_scalar, types)):
         return left, right
 
-    def number(operand: Any, t: Any) -> Any:
+    def number(operand: Any, t: ValueType) -> Any:
         if t is not scalars.bool_:
             return operand
         return converted_scalar(tr, operand, scalars.int32) if isinstance(operand, Value) else int(operand)
@@ -233,7 +234,7 @@ def without_bools(tr: Translator, name: str, left: Any, right: Any) -> tuple[Any
     return number(left, types[0]), number(right, types[1])
 
 
-def numbers_compared(tr: Translator, name: str, left: Any, right: Any) -> Any:
+def numbers_compared(tr: Translator, name: str, left: object, right: object) -> Any:
     """A comparison by value: numbers of different types meet in one that holds both, floats and integers in float64."""
     types = [a.type if isinstance(a, Value) else type(a) for a in (left, right)]
     if float in types and any(map(scalars.is_integer, types)):
@@ -247,7 +248,7 @@ def numbers_compared(tr: Translator, name: str, left: Any, right: Any) -> Any:
     return tr.emit(TABLE[name], converted_scalar(tr, left, wider), converted_scalar(tr, right, wider))
 
 
-def with_large_numbers(tr: Translator, name: str, left: Any, right: Any, large_left: bool) -> Any:
+def with_large_numbers(tr: Translator, name: str, left: object, right: object, large_left: bool) -> Any:
     """A comparison of uint64 with another integer: a negative one is below all of them."""
     other = right if large_left else left
     below = tr.emit(TABLE["lt"], typed(other), 0)
@@ -281,12 +282,12 @@ def conditional_expression(tr: Translator, node: ast.IfExp) -> Any:
     return choose(tr, condition, lambda: tr.translate(node.body), lambda: tr.translate(node.orelse))
 
 
-def is_typed(operand: Any) -> bool:
+def is_typed(operand: object) -> bool:
     """Whether a compile-time operand has a type of its own: NumPy's numbers, vectors, matrices."""
     return isinstance(operand, (np.generic, compounds.Compound))
 
 
-def has_value(operand: Any) -> bool:
+def has_value(operand: object) -> bool:
     """Whether a compile-time operand can meet run-time values."""
     return is_number(operand) or isinstance(operand, compounds.Compound)
 

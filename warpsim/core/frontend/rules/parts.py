@@ -16,6 +16,8 @@ from ...ops import construct, memory
 from ...ops.registry import TABLE, Op
 from ...types import compounds, scalars, structs
 from ...types.arrays import ArrayType, type_name
+from ...types.structs import Struct
+from ...types.values import Compound
 from ..source.captured import MISSING
 from ..source.names import steps
 from ..translate.callee import Callee
@@ -58,7 +60,7 @@ def from_outside(tr: Translator, node: ast.Attribute) -> Any:
     return MISSING if is_own else tr.source.captured.of_path(node)
 
 
-def attribute(tr: Translator, base: Any, name: str) -> Any:
+def attribute(tr: Translator, base: object, name: str) -> Any:
     if isinstance(base, Value):
         return value_attribute(tr, base, name)
     if isinstance(base, ArraySlice):
@@ -74,7 +76,7 @@ def attribute(tr: Translator, base: Any, name: str) -> Any:
     return component_of(base, member) if name in _SWIZZLE else member
 
 
-def _missing(base: Any, name: str, error: AttributeError) -> KernelAttributeError:
+def _missing(base: object, name: str, error: AttributeError) -> KernelAttributeError:
     """The error for an attribute that a module, a class or a value lacks. Modules know best what became of a name."""
     if isinstance(base, types.ModuleType):
         message, _, cure = str(error).partition("\nhelp: ")
@@ -99,7 +101,7 @@ def value_attribute(tr: Translator, base: Value, name: str) -> Any:
     raise KernelAttributeError(f"{type_name(t)!r} object has no attribute {name!r}")
 
 
-def struct_function(t: Any, name: str) -> Any:
+def struct_function(t: type[Struct], name: str) -> Any:
     """The function that the class of a struct has under a name; it does not get the struct, as on the host."""
     member = getattr(t, name, None)
     if isinstance(member, (Callee, Op)):
@@ -214,7 +216,7 @@ def array_element(tr: Translator, base: Value, indices: list[Any]) -> Any:
     return indexed(tr, element, rest) if rest else element
 
 
-def array_index(index: Any) -> Any:
+def array_index(index: object) -> Any:
     """An index operand."""
     if isinstance(index, Constant) and scalars.is_integer(index.type):
         index = int(index.value)
@@ -227,7 +229,7 @@ def array_index(index: Any) -> Any:
     return typed(int(index))
 
 
-def check_component(t: Any, indices: list[Any]) -> None:
+def check_component(t: type[Compound], indices: list[Any]) -> None:
     """Refuse too many indices, indices that are no integers, and constants out of range."""
     if len(indices) > len(t.shape):
         raise KernelTypeError(f"{type_name(t)} takes {counted(len(t.shape), 'index')}, got {len(indices)}")
@@ -250,7 +252,7 @@ def constant_slice(tr: Translator, node: ast.Slice) -> slice:
     return slice(*parts)
 
 
-def slice_positions(tr: Translator, t: Any, node: ast.Slice) -> list[int]:
+def slice_positions(tr: Translator, t: type[Compound], node: ast.Slice) -> list[int]:
     """The components that a slice of a vector selects."""
     return list(range(t.shape[0])[constant_slice(tr, node)])
 
@@ -261,7 +263,7 @@ class Cells(tuple[Any, ...]):
     shape: tuple[int, ...]
 
 
-def sliced(tr: Translator, t: Any, indices: list[Any]) -> list[int] | Cells:
+def sliced(tr: Translator, t: type[Compound], indices: list[Any]) -> list[int] | Cells:
     """What slices, and indices beside them, select from a vector or a matrix."""
     check_component(t, [i for i in indices if not isinstance(i, ast.Slice)] if len(indices) > 1 else [])
     if len(t.shape) == 1:
@@ -291,17 +293,17 @@ def selected(tr: Translator, base: Value, positions: Sequence[Any]) -> Value:
     return tr.emit(construct.construct, *parts, to=to)
 
 
-def component_of(base: Any, part: Any) -> Any:
+def component_of(base: object, part: object) -> Any:
     """A component of a constant vector keeps the type that the vector has."""
     return base.dtype(part) if isinstance(base, compounds.Compound) and isinstance(part, (int, float)) else part
 
 
-def plain_enum(member: Any) -> Any:
+def plain_enum(member: object) -> Any:
     """Members of IntEnum and IntFlag are integers to a kernel."""
     return int(member) if isinstance(member, enum.IntEnum | enum.IntFlag) else member
 
 
-def swizzle(t: Any, name: str) -> list[int] | None:
+def swizzle(t: type[Compound], name: str) -> list[int] | None:
     """Component positions of `v.x`, `v.xy`, and of the parts `p` and `q` of a transform."""
     if t.kind == "transform":
         return {"p": [0, 1, 2], "q": [3, 4, 5, 6]}.get(name)
@@ -311,7 +313,7 @@ def swizzle(t: Any, name: str) -> list[int] | None:
     return positions if max(positions) < t.size else None
 
 
-def selection_type(t: Any, positions: Sequence[Any]) -> Any:
+def selection_type(t: type[Compound], positions: Sequence[Any]) -> Any:
     """The type of several components of a vector or a matrix."""
     if isinstance(positions, Cells):
         return compounds.compound_type("vector" if len(positions.shape) == 1 else "matrix", positions.shape, t.dtype)
@@ -319,13 +321,13 @@ def selection_type(t: Any, positions: Sequence[Any]) -> Any:
     return compounds.compound_type(kind, (len(positions),), t.dtype)
 
 
-def _components_of(t: Any) -> str:
+def _components_of(t: type[Compound]) -> str:
     if t.kind == "transform":
         return "p, q, or an index"
     return ", ".join("xyzw"[: t.size]) if len(t.shape) == 1 and t.size <= 4 else "an index"
 
 
-def parts_of(tr: Translator, operand: Any) -> tuple[Any, ...]:
+def parts_of(tr: Translator, operand: object) -> tuple[Any, ...]:
     """What `a, b = operand` unpacks: a tuple, the components of a vector, the rows of a matrix."""
     if isinstance(operand, tuple):
         return operand

@@ -75,7 +75,7 @@ def range_bounds(parts: list[Any], keywords: dict[str, Any]) -> tuple[Value, Val
     return bounds  # type: ignore[return-value]
 
 
-def items_of(tr: Translator, operand: Any) -> list[Any]:
+def items_of(tr: Translator, operand: object) -> list[Any]:
     """What a loop runs over, when that is known at compile time."""
     if isinstance(operand, (range, list, tuple)):
         return list(operand)

@@ -40,7 +40,7 @@ class Unknown:
         return int(self.shape[0])
 
 
-def _refuses(self: Unknown, *operands: Any) -> Any:
+def _refuses(self: Unknown, *operands: object) -> Any:
     raise _unknown(self._name)
 
 
@@ -74,7 +74,7 @@ def static_value(tr: Translator, node: ast.Call) -> Any:
     return value
 
 
-def _with_values(node: Any, statics: dict[ast.AST, Any], names: dict[str, Any]) -> Any:
+def _with_values(node: ast.AST, statics: dict[ast.AST, Any], names: dict[str, Any]) -> Any:
     """A copy of syntax with names for the calls of `wp.static` in it that have values already; `names` gets these."""
     if isinstance(node, list):
         return [_with_values(part, statics, names) for part in node]
@@ -90,14 +90,14 @@ def _with_values(node: Any, statics: dict[ast.AST, Any], names: dict[str, Any]) 
     return copied
 
 
-def _seen(name: str, operand: Any) -> Any:
+def _seen(name: str, operand: object) -> Any:
     """An operand as `wp.static` sees it."""
     if isinstance(operand, tuple):
         return tuple(_seen(name, part) for part in operand)
     return Unknown(name, operand) if isinstance(operand, Value) else operand
 
 
-def _type_of(x: Any, *more: Any) -> Any:
+def _type_of(x: object, *more: object) -> Any:
     return x._type if isinstance(x, Unknown) else type(x, *more)
 
 

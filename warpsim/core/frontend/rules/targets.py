@@ -9,6 +9,7 @@ A target is evaluated once, before the value of an augmented assignment, as Pyth
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,6 +18,7 @@ from ...ir.nodes import Value
 from ...ops import construct, memory
 from ...types import compounds, scalars, structs
 from ...types.arrays import ArrayType, array_type, type_name
+from ...types.values import Compound
 from ..translate.conversions import convert
 from ..translate.scope import describe, host_array_error, is_host_array, is_number, typed
 from ..translate.translator import Translator
@@ -62,7 +64,7 @@ class Element:
         return len(self.indices) == self.array.type.ndim
 
 
-def assign(tr: Translator, target: ast.expr, operand: Any) -> None:
+def assign(tr: Translator, target: ast.expr, operand: object) -> None:
     """Write an operand to a target of whatever kind."""
 
     def write_part() -> None:
@@ -79,7 +81,7 @@ def assign(tr: Translator, target: ast.expr, operand: Any) -> None:
             tr.bind(target.id, operand)
 
 
-def unpack(tr: Translator, target: ast.Tuple, operand: Any) -> None:
+def unpack(tr: Translator, target: ast.Tuple, operand: object) -> None:
     parts = parts_of(tr, operand)
     if len(parts) != len(target.elts):
         raise KernelTypeError(
@@ -120,7 +122,7 @@ def name_target(tr: Translator, node: ast.Name) -> Local:
     return Local(node.id)
 
 
-def subscript_target(tr: Translator, base: Any, node: ast.Subscript) -> Any:
+def subscript_target(tr: Translator, base: Local | Element, node: ast.Subscript) -> Any:
     """base[indices] as a target; of a slice of an array a smaller one, or an element of the array."""
     indices = index_operands(tr, node.slice)
     view = base if isinstance(base, ArraySlice) else held_slice(tr, base)
@@ -261,7 +263,7 @@ def step_into(tr: Translator, value: Value, step: tuple[str, Any]) -> Value:
     return selected(tr, value, what)
 
 
-def write(tr: Translator, target: Local | Element, operand: Any) -> None:
+def write(tr: Translator, target: Local | Element, operand: object) -> None:
     if isinstance(target, ArraySlice):
         raise UnsupportedSyntaxError("a slice of an array cannot be assigned", help="write a loop")
     if isinstance(target, Element):
@@ -274,7 +276,7 @@ def write(tr: Translator, target: Local | Element, operand: Any) -> None:
         tr.bind(target.name, replaced(tr, whole, target.steps, operand))
 
 
-def written_elements(tr: Translator, target: Element, operand: Any, what: str) -> list[tuple[Element, Value]]:
+def written_elements(tr: Translator, target: Element, operand: object, what: str) -> list[tuple[Element, Value]]:
     """What to write where: the element, or each of several components of it."""
     t = target.array.type
     if not target.is_element:
@@ -288,7 +290,7 @@ def written_elements(tr: Translator, target: Element, operand: Any, what: str) -
     return [(Element(view, target.indices), part) for view, part in zip(views, parts, strict=True)]
 
 
-def matching_parts(tr: Translator, operand: Any, t: Any, positions: tuple[int, ...]) -> list[Value]:
+def matching_parts(tr: Translator, operand: object, t: type[Compound], positions: tuple[int, ...]) -> list[Value]:
     """The components of `operand` for as many components of a `t`."""
     parts = parts_of(tr, operand)
     if isinstance(positions, Cells) and len(positions.shape) == 2 and len(parts) == positions.shape[0]:
@@ -302,7 +304,7 @@ def matching_parts(tr: Translator, operand: Any, t: Any, positions: tuple[int, .
     return [convert(part, t.dtype, "the value of the component") for part in parts]
 
 
-def replaced(tr: Translator, whole: Value, steps: list[tuple[str, Any]], operand: Any) -> Value:
+def replaced(tr: Translator, whole: Value, steps: list[tuple[str, Any]], operand: object) -> Value:
     """`whole` with the part at the end of `steps` replaced."""
     kind, what = steps[0]
     if len(steps) > 1:
@@ -347,7 +349,7 @@ def is_number_in_memory(target: Element) -> bool:
     return not local and scalars.is_number(compounds.scalar_of(target.array.type.dtype))
 
 
-def part_type(t: Any, indices: Any, kind: str) -> Any:
+def part_type(t: type[Compound], indices: Sequence[Any], kind: str) -> Any:
     """The type of the part of a compound that a step selects."""
     if kind == "several":
         return selection_type(t, indices)

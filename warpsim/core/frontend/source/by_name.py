@@ -32,5 +32,5 @@ class ByName:
     def __copy__(self: Named) -> Named:
         return self
 
-    def __deepcopy__(self: Named, memo: Any) -> Named:
+    def __deepcopy__(self: Named, memo: dict[int, Any]) -> Named:
         return self

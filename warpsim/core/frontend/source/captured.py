@@ -38,14 +38,14 @@ _VALUES = (bool, int, float, complex, str, bytes, np.generic, compounds.Compound
 class Redefinable:
     """An object that a later definition of its name replaces for those who call it by that name."""
 
-    def replaced_by(self, other: Any) -> bool:
+    def replaced_by(self, other: object) -> bool:
         raise NotImplementedError
 
 
 class Meaning:
     """What a name meant, when the first was made, to the functions of one `def` that share where it is bound."""
 
-    def __init__(self, constant: Any):
+    def __init__(self, constant: object):
         self.constant = constant
 
 
@@ -258,7 +258,7 @@ def in_language(name: str) -> Any:
     return _attribute(package, name) if is_public and not name.startswith("_") else MISSING
 
 
-def is_static(callee: Any) -> bool:
+def is_static(callee: object) -> bool:
     """Whether a call of this is evaluated by Python when the kernel is compiled."""
     return getattr(callee, "kernel_form", "") == "static" if not isinstance(callee, type) else False
 
@@ -274,12 +274,12 @@ def own(value: Any) -> Any:
     return value
 
 
-def _is_constant(meaning: Any) -> bool:
+def _is_constant(meaning: object) -> bool:
     """Whether this is a value to kernels, of which a script may set another before they are compiled."""
     return meaning is None or isinstance(meaning, _VALUES)
 
 
-def _is_kept(meaning: Any, now: Any) -> bool:
+def _is_kept(meaning: object, now: object) -> bool:
     """Whether what a name meant is what it means now; a name that is gone keeps its meaning."""
     is_copied = isinstance(meaning, (*_VALUES, set, np.ndarray))
     return now is MISSING or now is meaning or (is_copied and _same(meaning, now))
@@ -307,13 +307,13 @@ def _root(node: ast.expr) -> ast.expr:
     return node
 
 
-def _attribute(thing: Any, name: str, default: Any = MISSING) -> Any:
+def _attribute(thing: object, name: str, default: object = MISSING) -> Any:
     try:
         return getattr(thing, name, default)
     except Exception:  # a property that fails does so again when it is needed
         return default
 
 
-def _is_ours(thing: Any) -> bool:
+def _is_ours(thing: object) -> bool:
     """Whether this is a module of warpsim, whose names never change."""
     return isinstance(thing, ModuleType) and thing.__name__.partition(".")[0] == "warpsim"

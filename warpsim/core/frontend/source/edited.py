@@ -84,7 +84,7 @@ def _equal(a: CodeType, b: CodeType) -> bool:
     return all(map(_equal_constants, a.co_consts, b.co_consts))
 
 
-def _equal_constants(a: Any, b: Any) -> bool:
+def _equal_constants(a: object, b: object) -> bool:
     if isinstance(a, CodeType) and isinstance(b, CodeType):
         return _equal(a, b)
     return type(a) is type(b) and repr(a) == repr(b)  # repr: 0.0 is not -0.0, and NaN is NaN

@@ -134,7 +134,7 @@ class Source:
         """The Python object that `name` or `module.name` means, or None."""
         return self.captured.resolve(node)
 
-    def names(self, node: ast.expr, thing: Any) -> bool:
+    def names(self, node: ast.expr, thing: object) -> bool:
         """Whether an expression is the name of an object from outside, which no local of the function hides."""
         if self.resolve(node) is not thing:
             return False

@@ -56,7 +56,7 @@ def static_callee(tr: Translator, node: ast.Call) -> Any:
     return target
 
 
-def _part(owner: Any, name: str) -> Any:
+def _part(owner: object, name: str) -> Any:
     """An attribute of an object; of a value that is a struct, the type of its field or a function of its class."""
     t = owner.type if isinstance(owner, Value) else owner
     return (t.fields.get(name) or getattr(t, name, None)) if structs.is_struct(t) else getattr(owner, name, None)

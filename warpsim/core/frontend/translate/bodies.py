@@ -58,7 +58,7 @@ def return_statement(tr: Translator, node: ast.Return) -> None:
     tr.scope[RETURNED] = True
 
 
-def as_declared(value: Any, annotation: Any) -> Any:
+def as_declared(value: object, annotation: object) -> Any:
     """The returned operand converted to the annotation, where that is concrete."""
     if isinstance(annotation, tuple):
         parts = value if isinstance(value, tuple) else (value,)
@@ -116,7 +116,7 @@ def add_chain(error: KernelError, sites: list[Any]) -> None:
             each.chain = tuple(sites)
 
 
-def typed_result(result: Any) -> Any:
+def typed_result(result: object) -> Any:
     """Literals among results become Values, so that callers see run-time values."""
     if isinstance(result, tuple):
         return tuple(typed_result(part) for part in result)

@@ -89,7 +89,7 @@ def join(tr: Translator, condition: Value, then: Arm, orelse: Arm) -> None:
     tr.scope = Scope({name: _resolved(operand, replacement) for name, operand in merged.items()})
 
 
-def joined(name: str, a: Any, b: Any, then: Arm, orelse: Arm, pending: Pending) -> Any:
+def joined(name: str, a: object, b: object, then: Arm, orelse: Arm, pending: Pending) -> Any:
     """The operand after the branch; `pending` collects pairs that need a result."""
     if isinstance(a, Erroneous) or isinstance(b, Erroneous):
         return Erroneous()
@@ -111,7 +111,7 @@ def joined(name: str, a: Any, b: Any, then: Arm, orelse: Arm, pending: Pending) 
     return phi(a, b, pending)
 
 
-def phi(a: Any, b: Any, pending: Pending) -> Any:
+def phi(a: object, b: object, pending: Pending) -> Any:
     """A pair of run-time values of one type; a literal takes the type of the other side."""
     try:
         x = typed(a, b.type if isinstance(b, Value) else _common(a, b))
@@ -145,20 +145,20 @@ class _Key:
     """Marks the place of a result that does not exist yet."""
 
 
-def _resolved(operand: Any, replacement: dict[int, Value]) -> Any:
+def _resolved(operand: object, replacement: dict[int, Value]) -> Any:
     if isinstance(operand, tuple):
         return tuple(_resolved(x, replacement) for x in operand)
     return replacement[id(operand)] if isinstance(operand, _Key) else operand
 
 
-def _common(a: Any, b: Any) -> Any:
+def _common(a: object, b: object) -> Any:
     """Two literals of different kinds meet in float."""
     if is_number(a) and is_number(b) and isinstance(a, float) != isinstance(b, float):
         return typed(a if isinstance(a, float) else b).type
     return None
 
 
-def stand_in(operand: Any) -> Any:
+def stand_in(operand: object) -> Any:
     """Something of the operand's type for a side on which it is never read."""
     if isinstance(operand, tuple):
         return tuple(stand_in(x) for x in operand)

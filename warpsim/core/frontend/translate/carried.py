@@ -41,7 +41,7 @@ class Carried:
         """The values to yield; raises when a local changed its type."""
         return tuple(v for name in self.names for v in self.matching(name, scope[name], self.templates[name]))
 
-    def matching(self, name: str, operand: Any, template: Any) -> list[Value]:
+    def matching(self, name: str, operand: object, template: object) -> list[Value]:
         if isinstance(template, tuple):
             if not isinstance(operand, tuple) or len(operand) != len(template):
                 was, now = describe(template), describe(operand)
@@ -67,33 +67,33 @@ def _the(name: str) -> str:
     return "the returned value" if name == RESULT else repr(name)
 
 
-def is_runtime(operand: Any) -> bool:
+def is_runtime(operand: object) -> bool:
     """Whether the operand can live in a loop variable."""
     if isinstance(operand, tuple):
         return all(map(is_runtime, operand))
     return isinstance(operand, (Value, compounds.Compound, structs.Struct)) or is_number(operand)
 
 
-def is_local_array(operand: Any) -> bool:
+def is_local_array(operand: object) -> bool:
     """Whether the operand is an array on the thread's stack."""
     return isinstance(operand, Value) and isinstance(operand.type, ArrayType) and operand.type.local_shape is not None
 
 
-def flatten(operand: Any) -> list[Value]:
+def flatten(operand: object) -> list[Value]:
     """The run-time values of an operand."""
     if isinstance(operand, tuple):
         return [v for part in operand for v in flatten(part)]
     return [typed(operand)]
 
 
-def unflatten(template: Any, values: list[Value]) -> Any:
+def unflatten(template: object, values: list[Value]) -> Any:
     """Values put back into the shape of `template`, taken from the front of the list."""
     if isinstance(template, tuple):
         return tuple(unflatten(part, values) for part in template)
     return values.pop(0)
 
 
-def started(known: Any, arriving: Any) -> Any:
+def started(known: object, arriving: object) -> Any:
     """What a carried result is before the loop that returns `arriving`: `known`, or values that are never read."""
     if isinstance(arriving, tuple):
         before = known if isinstance(known, tuple) and len(known) == len(arriving) else (known,) * len(arriving)

@@ -91,7 +91,12 @@ def first_holding(tr: Translator, tests: Sequence[Test], start: int) -> Value:
 
 
 def search_side(
-    tr: Translator, at: Value | None, sides: Sequence[Any], start: int, take: Callable[[Any], Any], join: Any
+    tr: Translator,
+    at: Value | None,
+    sides: Sequence[Any],
+    start: int,
+    take: Callable[[Any], Any],
+    join: Callable[..., Any],
 ) -> Any:
     """Take the side at a position, where `sides` begin with that of position `start`."""
     if at is None or len(sides) == 1:

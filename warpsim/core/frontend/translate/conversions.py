@@ -12,12 +12,12 @@ from ...ir.nodes import Value
 from ...ops import choice
 from ...ops.registry import TABLE
 from ...types import scalars
-from ...types.arrays import ArrayType, type_name
+from ...types.arrays import ArrayType, ValueType, type_name
 from .scope import describe, fitting, is_number, typed
 from .translator import Translator
 
 
-def convert(operand: Any, t: Any, what: str) -> Value:
+def convert(operand: object, t: ValueType, what: str) -> Value:
     """The operand as a Value of exactly the type `t`."""
     value = typed(operand, t)
     if value.type is not t:
@@ -28,7 +28,7 @@ def convert(operand: Any, t: Any, what: str) -> Value:
     return value
 
 
-def truth(tr: Translator, operand: Any) -> Any:
+def truth(tr: Translator, operand: object) -> Any:
     """An operand as a condition: a Python bool when known, else a bool Value."""
     if isinstance(operand, Value):
         if operand.type is scalars.bool_:
@@ -47,14 +47,14 @@ def truth(tr: Translator, operand: Any) -> Any:
     raise KernelTypeError(f"{describe(operand)} is not a condition", expected="a bool or a number")
 
 
-def is_none(tr: Translator, operand: Any) -> Any:
+def is_none(tr: Translator, operand: object) -> Any:
     """Whether an operand is None: of an array that was given, only the run can tell."""
     if isinstance(operand, Value) and isinstance(operand.type, ArrayType):
         return tr.emit(TABLE["is_none"], operand)
     return operand is None
 
 
-def negated(tr: Translator, condition: Any) -> Any:
+def negated(tr: Translator, condition: object) -> Any:
     return (not condition) if isinstance(condition, bool) else tr.emit(TABLE["unot"], condition)
 
 
@@ -65,7 +65,7 @@ def has_elements(tr: Translator, array: Value) -> Value:
     return functools.reduce(lambda a, b: tr.emit(TABLE["bit_and"], a, b), parts)
 
 
-def converted_scalar(tr: Translator, operand: Any, to: type) -> Any:
+def converted_scalar(tr: Translator, operand: object, to: type) -> Any:
     """An explicit conversion to a scalar type."""
     if isinstance(operand, Value) and scalars.is_scalar(operand.type):
         return operand if operand.type is to else tr.emit(choice.cast, operand, to=to)
@@ -88,13 +88,13 @@ def whole(number: Any, t: type) -> Any:
     return t(int(number))
 
 
-def conversion_help(source: Any, target: Any) -> str:
+def conversion_help(source: object, target: object) -> str:
     """How to write the conversion between two scalar types."""
     if scalars.is_scalar(source) and scalars.is_scalar(target):
         return f"convert it: {constructor_name(target)}(...)"
     return ""
 
 
-def constructor_name(t: Any) -> str:
+def constructor_name(t: ValueType) -> str:
     """How kernels write the constructor of a type."""
     return {scalars.float32: "float", scalars.int32: "int"}.get(t, f"wp.{type_name(t)}")

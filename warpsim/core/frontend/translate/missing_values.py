@@ -54,7 +54,7 @@ def warn_of_zero(what: str, place: Location) -> None:
     warnings.warn(f"{what} it is zero\n  --> {place}\n{place.excerpt()}", UnassignedLocalWarning, stacklevel=2)
 
 
-def _zero_of(operand: Any) -> Any:
+def _zero_of(operand: object) -> Any:
     """Zero of the type of an operand, or None where there is none."""
     if isinstance(operand, tuple):
         parts = tuple(map(_zero_of, operand))

@@ -41,12 +41,12 @@ class Scope(dict[str, Any]):
         return Scope(self)
 
 
-def is_number(x: Any) -> bool:
+def is_number(x: object) -> bool:
     """A compile-time number: Python's or NumPy's."""
     return isinstance(x, (bool, int, float, np.generic))
 
 
-def same(a: Any, b: Any) -> bool:
+def same(a: object, b: object) -> bool:
     """Whether two operands are one and the same."""
     if a is b:
         return True
@@ -57,12 +57,12 @@ def same(a: Any, b: Any) -> bool:
     return is_number(a) and is_number(b) and type(a) is type(b) and _identical(a, b)
 
 
-def _identical(a: Any, b: Any) -> bool:
+def _identical(a: object, b: object) -> bool:
     """Equal including the sign of zero."""
     return bool(a == b) and str(a) == str(b)
 
 
-def typed(operand: Any, like: Any = None) -> Value:
+def typed(operand: object, like: object = None) -> Value:
     """The operand as a Value; literals take the type `like` when they fit it, else their default type.
 
     Raises `KernelTypeError` for things that have no run-time value (functions, types, text).
@@ -86,7 +86,7 @@ def typed(operand: Any, like: Any = None) -> Value:
     return Constant(t, fitting(operand, t))
 
 
-def without_arrays(operand: Any) -> Any:
+def without_arrays(operand: object) -> Any:
     """A host value as a constant; arrays have an address, which no compiled program may hold on to."""
     if isinstance(operand, structs.Struct):
         for name in type(operand).fields:
@@ -96,7 +96,7 @@ def without_arrays(operand: Any) -> Any:
     return operand
 
 
-def is_host_array(x: Any) -> bool:
+def is_host_array(x: object) -> bool:
     """Whether a Python object is an array of the host."""
     return isinstance(getattr(x, "type", None), ArrayType) and not isinstance(x, Value)
 
@@ -128,7 +128,7 @@ def fitting(number: Any, t: type) -> Any:
     return converted
 
 
-def describe(operand: Any) -> str:
+def describe(operand: object) -> str:
     """An operand as messages name it."""
     if isinstance(operand, Value):
         return type_name(operand.type)
@@ -143,12 +143,12 @@ def describe(operand: Any) -> str:
     return f"{getattr(operand, '__name__', None) or type(operand).__name__}"
 
 
-def number_type(number: Any) -> Any:
+def number_type(number: object) -> Any:
     """The type of a compile-time number: its own, or the default of a literal."""
     return scalars.canonical(type(number))
 
 
-def placeholder(t: Any) -> Value | None:
+def placeholder(t: object) -> Value | None:
     """A value of type `t` for a path on which it is never read; None where there is none."""
     if scalars.is_scalar(t):
         return Constant(t, t(0))

@@ -201,7 +201,7 @@ class Translator:
             raise Suppressed
         return operand
 
-    def bind(self, name: str, operand: Any) -> None:
+    def bind(self, name: str, operand: object) -> None:
         """Give a local a new operand."""
         if operand is None:
             cure = "assign a number, vector or struct"
@@ -222,7 +222,7 @@ class Translator:
 
     # ----- emitting -------------------------------------------------------------------------
 
-    def emit(self, op: Op, *args: Any, **attributes: Any) -> Any:
+    def emit(self, op: Op, *args: object, **attributes: object) -> Any:
         """Append a call of `op`; literals adapt to the typed operands."""
         for a in args:
             if not isinstance(a, Value) and not is_number(a) and not isinstance(a, compounds.Compound):
@@ -231,7 +231,8 @@ class Translator:
         values = tuple(_as_value(a, t) for a, t in zip(args, match.arg_types, strict=True))
         return self.builder.call(match.row, values, match.result_types, attributes)
 
-def _as_value(operand: Any, t: Any) -> Value:
+
+def _as_value(operand: object, t: Any) -> Value:
     if isinstance(operand, Value):
         return operand
     return constant(t, fitting(operand, t) if is_number(operand) else operand)
