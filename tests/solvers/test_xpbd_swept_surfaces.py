@@ -381,7 +381,7 @@ def test_friction_of_a_swept_impact_is_that_of_its_impulse_at_every_phase(fricti
         builder.add_triangles([(0, 1, 2)])
         start = np.array([0.0, 2 * radius, 0.0]) - speed * h * (2 + phase) * way
         builder.add_particle(start, speed * way, 0.5, radius)
-        builder.add_particles(start + [[0, 5, 0.1], [0.1, 5, 0]], speed * way, 1e-9, radius)
+        builder.add_particles(np.add(start, [[0, 5, 0.1], [0.1, 5, 0]]), speed * way, 1e-9, radius)
         builder.add_triangles([(3, 4, 5)])
         model = builder.finalize(device="cpu", dtype=wp.float64)
         solver, state = SolverXPBD(model, substeps=4), model.state()
