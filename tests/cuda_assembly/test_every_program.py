@@ -96,9 +96,9 @@ def test_a_run_that_is_not_nightly_takes_all_kernels_of_the_library_and_some_of_
 def test_what_nvvm_or_the_assembler_refuses_fails_the_test(watch, monkeypatch, refused):
     from warpsim.core.emit.cuda import cuda, nvvm  # noqa: PLC0415  (needs the packages of the extra `cuda`)
 
-    translated, ptx = cuda.translated, nvvm.ptx
+    translated, ptx = cuda.emit_module, nvvm.ptx
     if refused == "NVVM":
-        monkeypatch.setattr(cuda, "translated", lambda *a: [translated(*a)[0], "define void @f( {", 8])
+        monkeypatch.setattr(cuda, "emit_module", lambda *a: [translated(*a)[0], "define void @f( {", 8])
     else:
         monkeypatch.setattr(nvvm, "ptx", lambda *a: ptx(*a).replace("sqrt.rn.f32", "sqrt.rough.f32"))
     make(fresh_kernel())

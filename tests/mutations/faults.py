@@ -38,7 +38,7 @@ FAULTS = (
     # ----- reverse ------------------------------------------------------------------------------
     Fault(
         "a contribution takes the place of those before it", "core/passes/reverse/cotangents.py",
-        "self[value] = accumulated(self[value], contribution) if value in self else contribution",
+        "self[value] = accumulate(self[value], contribution) if value in self else contribution",
         "self[value] = contribution", (SUBSETS, MIXED, RANDOM),
     ),
     Fault(
@@ -58,8 +58,8 @@ FAULTS = (
     ),
     Fault(
         "a dual that only the other arm has is lost", "core/passes/forward/duals.py",
-        "shape = [joined(r.type, list(pair)) for r, *pair in zip(node.results, *sides, strict=True)]",
-        "shape = [joined(r.type, pair[:1]) for r, *pair in zip(node.results, *sides, strict=True)]",
+        "shape = [union_of_paths(r.type, list(pair)) for r, *pair in zip(node.results, *sides, strict=True)]",
+        "shape = [union_of_paths(r.type, pair[:1]) for r, *pair in zip(node.results, *sides, strict=True)]",
         ("core/passes/forward/test_tangent.py",),
     ),
     # ----- analyses -----------------------------------------------------------------------------

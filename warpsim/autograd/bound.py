@@ -7,7 +7,7 @@ from typing import Any
 
 from ..core.passes.simplify.handle_params import HandleParam
 from ..core.runtime.launches.handles import Handle
-from ..core.types.structs import frozen
+from ..core.types.structs import freeze
 
 
 class BoundArguments:
@@ -15,7 +15,7 @@ class BoundArguments:
 
     def __init__(self, whole: Sequence[Any], handle_params: Sequence[HandleParam]):
         count = len(whole) - len(handle_params)
-        self.args = [frozen(a) for a in whole[:count]]
+        self.args = [freeze(a) for a in whole[:count]]
         self._handles = [Handle(data) for data in whole[count:]]
         for r, handle in zip(handle_params, self._handles, strict=True):
             if not r.path:

@@ -36,9 +36,9 @@ from .passes.analysis.atomics import analyse
 from .passes.analysis.cost import estimate
 from .passes.analysis.stack import check_stack
 from .passes.forward.derived import forward_again, forward_mode, second_order
-from .passes.reverse.adjoint import adjoint, chosen, shows_adjoints
-from .passes.reverse.adjoint_stencils import gathered
-from .passes.reverse.assumptions import asserted
+from .passes.reverse.adjoint import adjoint, choose, shows_adjoints
+from .passes.reverse.adjoint_stencils import gather
+from .passes.reverse.assumptions import add_assertions
 from .passes.reverse.extra_params import Extras, Returned
 from .passes.reverse.marking import marking
 from .passes.reverse.primal_reads import recorded_atomics, without_unread
@@ -51,10 +51,10 @@ from .passes.simplify.fold import fold
 from .passes.simplify.handle_params import HandleParam, handle_params, with_handle_params
 from .passes.simplify.inline import inline
 from .passes.simplify.leading import with_leading_indices
-from .passes.simplify.reports import reported
-from .passes.simplify.unify import unified
+from .passes.simplify.reports import add_reports
+from .passes.simplify.unify import unify
 from .passes.simplify.unroll import unroll
-from .passes.simplify.versioning import versioned
+from .passes.simplify.versioning import add_versions
 
 STAGES = ("source", "lower", "inline", "unroll", "fold", "dce", "version", "uses", "llvm")
 
@@ -88,7 +88,7 @@ def derive(fn: Function, max_unroll: int, form: Form, ndim: int, known: tuple[Ha
         if form.kind is FormKind.ADJOINT_TANGENT:
             reverse = derive(fn, max_unroll, form._replace(kind=FormKind.ADJOINT), ndim, known)
             return with_tangents(*second_order(reverse.fn, reverse.extras, form.gradients), ndim, total=True)
-        fn = with_leading_indices(inline(unified(fn, form.same), keep_gradients=True), ndim)
+        fn = with_leading_indices(inline(unify(fn, form.same), keep_gradients=True), ndim)
         fn = step("inline", fn)
         fn = step("handles", with_handle_params(fn, known))
         fn = step("unroll", unroll(fn, max_unroll))
@@ -101,14 +101,14 @@ def derive(fn: Function, max_unroll: int, form: Form, ndim: int, known: tuple[Ha
         if form.kind is FormKind.RECORDING:
             return cleaned("recording", *recording(fn, ndim), ndim, max_unroll, total=False)
         noted = [call.results[0] for call in recorded_atomics(fn)]
-        fn = step("assume", asserted(fn))
-        fn = promote_memory(fn, chosen(fn, form.gradients)[0])
+        fn = step("assume", add_assertions(fn))
+        fn = promote_memory(fn, choose(fn, form.gradients)[0])
         fn = step("promote", fold(dce(inline(fn, keep_gradients=True))))
         if form.kind is FormKind.RECOMPUTED_TANGENT:
             again, extras = forward_again(fn, form.gradients, ndim)
             return with_tangents(again, renumbered(extras, fn, noted), ndim, total=True)
         whole = in_reverse(fn, form, max_unroll, ndim, noted)
-        return replace(whole, gathered=gathered(whole.fn, whole.extras, whole.plan, ndim))
+        return replace(whole, gathered=gather(whole.fn, whole.extras, whole.plan, ndim))
 
 
 def in_reverse(fn: Function, form: Form, max_unroll: int, ndim: int, noted: list[Value]) -> Program:
@@ -136,7 +136,7 @@ def renumbered(extras: Extras, fn: Function, noted: list[Value]) -> Extras:
 def reporting(program: Program) -> Program:
     """The program that prints what it writes and is not finite."""
     with compiling:
-        fn = step("report", inline(reported(program.fn, program.ndim)))
+        fn = step("report", inline(add_reports(program.fn, program.ndim)))
         return replace(program, fn=fn, plan=analyse(fn))
 
 
@@ -173,7 +173,7 @@ def with_tangents(fn: Function, extras: Extras, ndim: int, total: bool) -> Progr
 def planned(fn: Function, extras: Extras, ndim: int) -> Program:
     """The program as it is emitted, and how it uses its arrays."""
     check_stack(fn)
-    fn = step("version", versioned(fn))
+    fn = step("version", add_versions(fn))
     program = Program(fn, ndim, analyse(fn), estimate(fn).nanoseconds, extras)
     show("uses", fn.name, lambda: program.uses.table(fn, program.own))
     return program

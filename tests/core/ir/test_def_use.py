@@ -3,7 +3,7 @@
 import pytest
 
 import warpsim as wp
-from warpsim.core.ir.def_use import captured, defining_calls, definitions, flows_in, flows_out, used_values
+from warpsim.core.ir.def_use import captured_values, defining_calls, definitions, flows_in, flows_out, used_values
 from warpsim.core.ir.nodes import Call, Constant, For, Function, Region, While, walk
 from warpsim.core.ir.verify import verify
 from warpsim.errors import CompilerError
@@ -32,7 +32,7 @@ def compounds():
 
 @pytest.mark.parametrize("node", compounds(), ids=lambda node: type(node).__name__)
 def test_a_node_stands_alone_with_what_it_captures_and_not_with_less(node):
-    outside = [v for v in dict.fromkeys((*node.operands(), *captured(node))) if not isinstance(v, Constant)]
+    outside = [v for v in dict.fromkeys((*node.operands(), *captured_values(node))) if not isinstance(v, Constant)]
     verify(Function("alone", Region(tuple(outside), [node], node.results)))
     for v in outside:
         with pytest.raises(CompilerError, match="not visible"):

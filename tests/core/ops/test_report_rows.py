@@ -17,7 +17,7 @@ from warpsim.core.ir.builder import Builder, active_builder
 from warpsim.core.ir.interpret import Interpreter
 from warpsim.core.ir.nodes import Function, Region, Value
 from warpsim.core.ops import registry, store
-from warpsim.core.ops.debug import conversions, expect_near, print_format, widened
+from warpsim.core.ops.debug import conversions, expect_near, print_format, widen
 from warpsim.core.ops.registry import TABLE
 from warpsim.core.passes.analysis.atomics import analyse
 from warpsim.core.types import compounds
@@ -122,7 +122,7 @@ def test_printf_takes_the_conversions_of_c(x, line, device, capfd):
 
 def test_a_format_is_widened_for_arguments_of_64_bits():
     text = "%d %5.2f %u %x %% %c %-8d %ld %hhu %g"
-    assert widened(text) == "%lld %5.2f %llu %llx %% %c %-8lld %lld %llu %g"
+    assert widen(text) == "%lld %5.2f %llu %llx %% %c %-8lld %lld %llu %g"
     assert conversions(text) == list("dfuxcddug")
 
 

@@ -76,13 +76,13 @@ def build(program: Program, options: Options) -> Compiled:
         if compiled is None:
             begun = _begun.pop(key, None)
             compile_ = partial(compile_native, program, options) if begun is None else begun.result
-            sites, code = unpack(cached(key, program, compile_))
-            compiled = linked(code, [site_of(s) for s in sites], snippets.libraries(program.fn))
+            sites, code = unpack(load_or_compile(key, program, compile_))
+            compiled = link(code, [site_of(s) for s in sites], snippets.libraries(program.fn))
             _present[key] = compiled
         return compiled
 
 
-def linked(code: bytes, sites: Iterable[Site], libraries: Mapping[str, Any]) -> Compiled:
+def link(code: bytes, sites: Iterable[Site], libraries: Mapping[str, Any]) -> Compiled:
     """Object code of a kernel in this process. libraries: what it calls by symbols, each with an `address`."""
     callees = {name: library.address for name, library in libraries.items()}
     symbols = {**callees, **stacks.symbols(code), TABLE_NAME: ROWS.ctypes.data}
@@ -121,12 +121,12 @@ def build_cuda(program: Program, options: Options, arch: tuple[int, int]) -> Cud
         natives = "\n".join(cpp_source(unit) for unit in snippets.units(program.fn))  # they become part of the code
         processor = f"sm_{arch[0]}{arch[1]} {cuda_tools.versions()} {natives}"
         key = cache_key(program, options, processor)
-        payload = cached(key, program, lambda: compile_cuda(program, options, arch))
+        payload = load_or_compile(key, program, lambda: compile_cuda(program, options, arch))
         (sites, *facts), code = unpack(payload)
         return CudaCode(code, tuple(site_of(s) for s in sites), *facts)
 
 
-def cached(key: str, program: Program, compile_: Callable[[], bytes]) -> bytes:
+def load_or_compile(key: str, program: Program, compile_: Callable[[], bytes]) -> bytes:
     """The code of a program from the disk, where it is under `key`, else compiled and kept there."""
     store = object_cache()
     payload = store.load(key) if store is not None and not is_dumped("llvm") else None

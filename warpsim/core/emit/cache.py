@@ -83,7 +83,7 @@ class ObjectCache:
         """The payload stored under `key`, or None; a damaged or foreign entry is removed."""
         path = self._path(key)
         try:
-            with _opened(path) as file:
+            with _open_entry(path) as file:
                 content = file.read()
                 payload = _unpack(key, content)
                 _touch(file)
@@ -273,7 +273,7 @@ def _digest(head: bytes, key: str, label: bytes, payload: bytes) -> bytes:
 
 def _read_label(path: Path) -> str | None:
     try:
-        with _opened(path) as file:
+        with _open_entry(path) as file:
             head = file.read(_LABEL_OFFSET)
             if len(head) < _LABEL_OFFSET:
                 return None
@@ -289,7 +289,7 @@ class _Distrusted(OSError):
     """A file that somebody else may have put here."""
 
 
-def _opened(path: Path) -> BinaryIO:
+def _open_entry(path: Path) -> BinaryIO:
     """An entry's file. Raises `OSError`: `_Distrusted` for what this user did not make; it never waits for a writer."""
     try:
         handle = os.open(path, os.O_RDONLY | _SAFELY | getattr(os, "O_NONBLOCK", 0))

@@ -125,7 +125,7 @@ def store(b: ll.IRBuilder, address: ll.Value, t: ValueType, flat: list[Any]) -> 
     if isinstance(t, ArrayType):
         for k, x in enumerate(flat):
             word = b.ptrtoint(x, I64) if isinstance(x.type, ll.PointerType) else x
-            b.store(word, _typed(b, _offset(b, address, k * WORD), I64))
+            b.store(word, _typed_pointer(b, _offset(b, address, k * WORD), I64))
     elif structs.is_struct(t):
         at = 0
         for name, field in t.fields.items():
@@ -134,19 +134,19 @@ def store(b: ll.IRBuilder, address: ll.Value, t: ValueType, flat: list[Any]) -> 
             at += size
     else:
         for (leaf, offset), x in zip(structs.leaves(t), flat, strict=True):
-            b.store(to_memory(b, x, leaf), _typed(b, _offset(b, address, offset), memory_type(leaf)))
+            b.store(to_memory(b, x, leaf), _typed_pointer(b, _offset(b, address, offset), memory_type(leaf)))
 
 
 def _load_descriptor(b: ll.IRBuilder, address: ll.Value, t: ArrayType, constant: bool) -> list[Any]:
     kinds = register_types(t)
-    places = [_typed(b, _offset(b, address, k * WORD), I64) for k in range(descriptor_words(t))]
+    places = [_typed_pointer(b, _offset(b, address, k * WORD), I64) for k in range(descriptor_words(t))]
     words = [load_word(b, place, constant) for place in places]
     pairs = zip(words, kinds, strict=True)
     return [b.inttoptr(w, BYTES) if isinstance(kind, ll.PointerType) else w for w, kind in pairs]
 
 
 def _load_scalar(b: ll.IRBuilder, address: ll.Value, t: type, constant: bool) -> Any:
-    return from_memory(b, load_word(b, _typed(b, address, memory_type(t)), constant), t)
+    return from_memory(b, load_word(b, _typed_pointer(b, address, memory_type(t)), constant), t)
 
 
 def load_word(b: ll.IRBuilder, pointer: ll.Value, constant: bool) -> Any:
@@ -157,7 +157,7 @@ def load_word(b: ll.IRBuilder, pointer: ll.Value, constant: bool) -> Any:
     return word
 
 
-def _typed(b: ll.IRBuilder, address: ll.Value, t: ll.Type) -> Any:
+def _typed_pointer(b: ll.IRBuilder, address: ll.Value, t: ll.Type) -> Any:
     return b.bitcast(address, t.as_pointer())
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from llvmlite import ir as ll
 
 from ..ir.nodes import Call, Constant, For, If, Node, Region, Value, While, walk
-from ..ops.values import LANES, packed, unpacked
+from ..ops.values import LANES, pack, unpack
 from ..types import scalars
 from ..types.arrays import ValueType
 from ..types.compounds import is_compound
@@ -94,28 +94,28 @@ class Lowering:
             self.b.branch(joined)
         self.b.position_at_end(joined)
         count = len(incoming[0][0])
-        phis = [self.merged(incoming[0][0][k].type, [(x[k], block) for x, block in incoming]) for k in range(count)]
+        phis = [self.merge(incoming[0][0][k].type, [(x[k], block) for x, block in incoming]) for k in range(count)]
         self.unbundle(chosen, phis)
         self.env.update({results[k]: arms[0][0][k] for k in range(len(results)) if same[k]})
 
     # ----- values in phis -------------------------------------------------------------------
 
-    def bundled(self, value: Value, flat: list[Any]) -> list[Any]:
+    def bundle(self, value: Value, flat: list[Any]) -> list[Any]:
         """The same with components in vectors, where the target packs: a phi would keep them apart for ever."""
         bundles, at = [], 0
         for size in self.bundle_sizes(value.type):
             part = flat[at : at + size]
-            bundles.append(packed(self.b, part) if size > 1 else part[0])
+            bundles.append(pack(self.b, part) if size > 1 else part[0])
             at += size
         return bundles
 
     def unbundle(self, values: tuple[Value, ...], bundles: list[Any]) -> None:
-        """Bind values to what `bundled` made of them and phis then joined."""
+        """Bind values to what `bundle` made of them and phis then joined."""
         at = 0
         for value in values:
             flat: list[Any] = []
             for size in self.bundle_sizes(value.type):
-                flat.extend(unpacked(self.b, bundles[at]) if size > 1 else [bundles[at]])
+                flat.extend(unpack(self.b, bundles[at]) if size > 1 else [bundles[at]])
                 at += 1
             self.env[value] = flat
 
@@ -127,7 +127,7 @@ class Lowering:
             return [t.size]
         return [1] * len(register_types(t))
 
-    def merged(self, kind: ll.Type, incoming: list[tuple[Any, Any]]) -> Any:
+    def merge(self, kind: ll.Type, incoming: list[tuple[Any, Any]]) -> Any:
         first = incoming[0][0]
         if all(value is first for value, _ in incoming):
             return first
@@ -147,7 +147,7 @@ class Lowering:
 
     def together(self, values: tuple[Value, ...], flats: list[list[Any]]) -> list[Any]:
         """Bundles of several values."""
-        return [x for value, flat in zip(values, flats, strict=True) for x in self.bundled(value, flat)]
+        return [x for value, flat in zip(values, flats, strict=True) for x in self.bundle(value, flat)]
 
     def again(self, node: For | While, head: ll.Block, phis: list[Any], bundles: list[Any]) -> None:
         """Close a loop: the current block feeds the head and goes there."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from ...errors import CompilerError
 from ..frontend.translate.translator import shallow_enough
-from .build import Compiled, cached, compile_native, compiling, linked, pack, site_of, site_words, unpack
+from .build import Compiled, compile_native, compiling, link, load_or_compile, pack, site_of, site_words, unpack
 from .cuda.code import CudaCode
 from .native import snippets
 from .native.native import host_signature
@@ -31,7 +31,7 @@ def serialize(program: Program, options: Options) -> bytes:
         raise CompilerError(f"kernel {program.fn.name!r} calls {row.title or row.name}, code of this process alone")
     with compiling, shallow_enough(program.fn.location):
         key = cache_key(program, options, host_signature())
-        sites, code = unpack(cached(key, program, partial(compile_native, program, options)))
+        sites, code = unpack(load_or_compile(key, program, partial(compile_native, program, options)))
         libraries = {unit.symbol: snippets.library(unit) for unit in snippets.units(program.fn)}
     parts = [[name, len(library)] for name, library in libraries.items()]
     return pack([sites, len(code), parts], b"".join([code, *libraries.values()]))
@@ -39,19 +39,19 @@ def serialize(program: Program, options: Options) -> bytes:
 
 def deserialize(payload: bytes) -> Compiled:
     """A kernel of another process in this one. Raises `CompilerError` for bytes that are none."""
-    header, rest = _unpacked(payload)
+    header, rest = _unpack(payload)
     try:
         sites, size, parts = header
         sizes = [_size(n) for n in (size, *(length for _, length in parts))]
         names, places = [str(name) for name, _ in parts], [site_of(s) for s in sites]
     except (TypeError, ValueError) as error:
-        raise _damaged(error) from error
+        raise _damage_error(error) from error
     if sum(sizes) != len(rest):
-        raise _damaged(f"{len(rest)} bytes of code and not {sum(sizes)}")
+        raise _damage_error(f"{len(rest)} bytes of code and not {sum(sizes)}")
     code, *libraries = _cut(rest, sizes)
     with compiling:
         loaded = {name: snippets.load_library(code, name) for name, code in zip(names, libraries, strict=True)}
-        return linked(code, places, loaded)
+        return link(code, places, loaded)
 
 
 def serialize_cuda(code: CudaCode) -> bytes:
@@ -62,25 +62,25 @@ def serialize_cuda(code: CudaCode) -> bytes:
 
 def deserialize_cuda(payload: bytes) -> CudaCode:
     """What `serialize_cuda` made bytes of. Raises `CompilerError` for bytes that are something else."""
-    header, code = _unpacked(payload)
+    header, code = _unpack(payload)
     try:
         sites, block_bytes, reduces, max_threads = header
         facts = _size(block_bytes), bool(reduces), _size(max_threads)
         return CudaCode(code, tuple(site_of(s) for s in sites), *facts)
     except (TypeError, ValueError) as error:
-        raise _damaged(error) from error
+        raise _damage_error(error) from error
 
 
-def _unpacked(payload: bytes) -> tuple[list[Any], bytes]:
+def _unpack(payload: bytes) -> tuple[list[Any], bytes]:
     size = int.from_bytes(payload[:8], "little")
     if len(payload) < 8 or size > min(len(payload) - 8, _LARGEST_HEADER):
-        raise _damaged("its header lies outside of it")
+        raise _damage_error("its header lies outside of it")
     try:
         header, code = unpack(payload)
     except (ValueError, RecursionError) as error:
-        raise _damaged(error) from error
+        raise _damage_error(error) from error
     if not isinstance(header, list):
-        raise _damaged("it has no header")
+        raise _damage_error("it has no header")
     return header, code
 
 
@@ -98,5 +98,5 @@ def _cut(content: bytes, sizes: list[int]) -> list[bytes]:
     return parts
 
 
-def _damaged(why: object) -> CompilerError:
+def _damage_error(why: object) -> CompilerError:
     return CompilerError(f"these bytes are no machine code of a kernel: {why}")

@@ -18,7 +18,7 @@ from ..ir.def_use import used_values
 from ..ir.nodes import Call, Constant, Function, Value
 from ..ops.lanes import like, suffix
 from ..ops.native import unit_of
-from ..ops.values import from_memory, into_memory, llvm_type, rounded
+from ..ops.values import from_memory, into_memory, llvm_type, round_result
 from ..passes.analysis.decisions import deciding
 from ..types import scalars, structs
 from ..types.arrays import ArrayType, ValueType, type_name
@@ -77,7 +77,7 @@ class Target:
         row = call.row
         assert row.value is not None
         result = row.value(self, call, args)
-        return result if row.effect else rounded(self.builder, call, args, result)
+        return result if row.effect else round_result(self.builder, call, args, result)
 
     @property
     def decides(self) -> bool:
@@ -303,10 +303,10 @@ class Target:
     def update(self, kind: str, pointer: ll.Value, t: type, parts: tuple[ll.Value, ...]) -> Any:
         """An atomic's plain form: read, combine, write; returns the value before."""
         old = from_memory(self.builder, self.builder.load(pointer), t)
-        self.builder.store(into_memory(self.builder, self.combined(kind, t, old, parts), t), pointer)
+        self.builder.store(into_memory(self.builder, self.combine(kind, t, old, parts), t), pointer)
         return old
 
-    def combined(self, kind: str, t: type, old: ll.Value, parts: tuple[ll.Value, ...]) -> Any:
+    def combine(self, kind: str, t: type, old: ll.Value, parts: tuple[ll.Value, ...]) -> Any:
         """What an atomic of `kind` leaves in memory that held `old`."""
         b, x = self.builder, parts[0]
         if kind in ("min", "max"):
@@ -390,7 +390,7 @@ class Target:
         unmoved = [x for each in axes for x in each]
         return [start, self._moved_gradient(flat[1], moved), *unmoved]
 
-    def shifted(self, flat: list[Any], offset: ll.Value) -> list[Any]:
+    def shift(self, flat: list[Any], offset: ll.Value) -> list[Any]:
         """The same array with its elements starting `offset` bytes later: a field or component."""
         data, grad, *rest = flat
         return [self.builder.gep(data, [offset]), self._moved_gradient(grad, offset), *rest]
@@ -428,14 +428,14 @@ class Target:
     memset_name = "llvm.memset.p0.i64"
 
     def printf(self, text: str, values: list[Any]) -> None:
-        """Print C variadic arguments, see `promoted`."""
+        """Print C variadic arguments, see `promote`."""
         raise NotImplementedError
 
     def text(self, content: str) -> Any:
         """A constant zero-terminated string."""
         raise NotImplementedError
 
-    def promoted(self, x: ll.Value, t: type) -> Any:
+    def promote(self, x: ll.Value, t: type) -> Any:
         """A C variadic argument: floats as double, integers as 64 bits."""
         if scalars.is_float(t):
             return x if t is scalars.float64 else self.builder.fpext(x, ll.DoubleType())

@@ -19,7 +19,7 @@ from .translate.translator import Translator
 def kernel_function(source: Source, patterns: dict[str, Any], types: list[Any]) -> Function:
     """A kernel at concrete parameter types as an IR Function."""
 
-    def translated(zeros: dict[str, Any]) -> Function:
+    def translate(zeros: dict[str, Any]) -> Function:
         params = tuple(Value(t, name) for name, t in zip(patterns, types, strict=True))
         region = Region(params)
         tr = Translator(source, Builder(region), Scope(zip(patterns, params, strict=True)), kernel=True)
@@ -27,19 +27,19 @@ def kernel_function(source: Source, patterns: dict[str, Any], types: list[Any]) 
         run_body(tr)
         return Function(source.name, region, source.whole())
 
-    return with_zeros(translated)
+    return with_zeros(translate)
 
 
 def function_results(source: Source, names: list[str], types: list[Any]) -> tuple[Any, ...]:
     """The types that a plain function returns at concrete parameter types. Raises `KernelError`."""
 
-    def translated(zeros: dict[str, Any]) -> Any:
+    def translate(zeros: dict[str, Any]) -> Any:
         scope, params = parameters([Value(t, name) for name, t in zip(names, types, strict=True)], names)
         tr = Translator(source, Builder(Region(params)), scope)
         tr.start_with(zeros)
         return typed_result(run_body(tr))
 
-    result = with_zeros(translated)
+    result = with_zeros(translate)
     parts = result if isinstance(result, tuple) else (result,)
     return tuple(part.type if isinstance(part, Value) else None for part in parts)
 

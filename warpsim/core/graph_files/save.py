@@ -31,7 +31,7 @@ import numpy as np
 from ...errors import CompilerError, GraphFileError
 from ..emit.layout import WORD, argument_offsets
 from ..emit.program import full_name
-from ..passes.simplify.handle_params import resolved, with_handle_params
+from ..passes.simplify.handle_params import resolving_calls, with_handle_params
 from ..runtime.arrays.array import array
 from ..runtime.arrays.host_memory import TypedMemory, record_of
 from ..runtime.arrays.indexed import indexedarray
@@ -136,7 +136,7 @@ class Saved:
             if a.device.memory_space != self.device.memory_space:
                 space_of(a.device, self.device, f"an argument of kernel {name!r}")
                 raise unsavable(f"kernel {name!r}, which uses memory of {a.device} on {self.device}")
-        hidden = resolved(with_handle_params(fn, launcher.program.handle_params))
+        hidden = resolving_calls(with_handle_params(fn, launcher.program.handle_params))
         if hidden:
             what = structure_name(hidden[0].results[0].type)
             raise unsavable(f"kernel {name!r}, which takes the id of a {what} out of memory",

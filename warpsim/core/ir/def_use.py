@@ -34,7 +34,7 @@ def used_values(region: Region) -> set[Value]:
     return set(uses(region))
 
 
-def captured(node: Node) -> list[Value]:
+def captured_values(node: Node) -> list[Value]:
     """The values from outside that the regions of a node use, in the order of their first use."""
     used = dict.fromkeys(value for region in node.regions() for value in uses(region))
     own: set[Value] = set()

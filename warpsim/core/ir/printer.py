@@ -28,7 +28,7 @@ class Printer:
         self.out: list[str] = []
 
     def function(self, fn: Function) -> str:
-        params = self.typed(fn.params)
+        params = self.typed_names(fn.params)
         results = ", ".join(type_name(t) for t in fn.result_types)
         self.out.append(f"function {fn.name}({params}) -> ({results})")
         self.region(fn.body, 1)
@@ -41,11 +41,11 @@ class Printer:
 
     def node(self, node: Node, depth: int) -> None:
         before = [self.name(v) for v in node.operands()]  # number operands before results
-        head = self.typed(node.results)
+        head = self.typed_names(node.results)
         text = _head(node, before)
         self.write(depth, f"{head} = {text}" if head else text, node)
         for label, region in zip(_LABELS[type(node)], node.regions(), strict=True):
-            params = self.typed(region.params)
+            params = self.typed_names(region.params)
             self.write(depth, f"{label}({params}):" if params else f"{label}:", None)
             self.region(region, depth + 1)
 
@@ -56,7 +56,7 @@ class Printer:
     def list(self, values: Iterable[Value]) -> str:
         return ", ".join([self.name(v) for v in values])
 
-    def typed(self, values: Iterable[Value]) -> str:
+    def typed_names(self, values: Iterable[Value]) -> str:
         return ", ".join([f"{self.name(v)}: {self.type(v.type)}" for v in values])
 
     def name(self, value: Value) -> str:

@@ -92,7 +92,7 @@ def closest_point_edge_edge(
     if first and second and area > FLAT[type(area)] * dot(d, d) * dot(e, e):
         s, t = dot(cross(r, e), n) / area, dot(cross(r, d), n) / area
         if s >= 0.0 and s <= 1.0 and t >= 0.0 and t <= 1.0:
-            return _settled(r, d, e, s, t, first, second)
+            return _settle(r, d, e, s, t, first, second)
     s, t = zero, _weight(-r, e, second)
     best = _apart(r, d, e, s, t)
     for k in range(3):
@@ -106,11 +106,11 @@ def closest_point_edge_edge(
         squared = _apart(r, d, e, x, y)
         if squared < best:
             s, t, best = x, y, squared
-    return _settled(r, d, e, s, t, first, second)
+    return _settle(r, d, e, s, t, first, second)
 
 
 @func
-def _settled(
+def _settle(
     r: Vec[3, Float], d: Vec[3, Float], e: Vec[3, Float], s: Float, t: Float, first: bool, second: bool
 ) -> Vec[3, Float]:
     """(s, t, distance) after each point moved to the one closest to the other: what rounding left, which a small

@@ -71,7 +71,7 @@ def _unit3(v: Vec[3, Float]) -> tuple[Vec[3, Float], Float]:
 
 
 @func
-def _completed(n: Vec[3, Float]) -> tuple[Vec[3, Float], Vec[3, Float]]:
+def _complete_basis(n: Vec[3, Float]) -> tuple[Vec[3, Float], Vec[3, Float]]:
     """Two vectors that make a right-handed orthonormal basis (n, p, q) with the unit vector `n`.
 
     Duff et al. 2017, Building an Orthonormal Basis, Revisited, with x as the pole.
@@ -93,7 +93,7 @@ def _rotation(d: Float, o: Float) -> tuple[Float, Float]:
 
 
 @func
-def _diagonalized(
+def _diagonalize(
     S: Mat[3, 3, Float],
 ) -> tuple[Float, Float, Float, Vec[3, Float], Vec[3, Float], Vec[3, Float]]:
     """Eigenvalues and unit eigenvectors (right-handed, in no order) of a symmetric matrix.
@@ -204,7 +204,7 @@ def svd3(A: Mat[3, 3, Float]) -> tuple[Mat[3, 3, Float], Vec[3, Float], Mat[3, 3
     """
     scale = power_of_two(max(max(abs(A[0]), max(abs(A[1]), abs(A[2])))))
     B = A * (1.0 / scale)
-    a, b, r, u, v, w = _diagonalized(transpose(B) * B)
+    a, b, r, u, v, w = _diagonalize(transpose(B) * B)
     first = a >= max(b, r)
     second = b >= r  # asked only where the first is not the largest
     x = where(first, u, where(second, v, w))  # cyclic, so (x, y, z) stays right-handed
@@ -212,7 +212,7 @@ def svd3(A: Mat[3, 3, Float]) -> tuple[Mat[3, 3, Float], Vec[3, Float], Mat[3, 3
     z = where(first, w, where(second, u, v))
 
     left, s0 = _unit3(B * x)
-    p, q = _completed(left)
+    p, q = _complete_basis(left)
     By, Bz = B * y, B * z
     cu, su, s1, s2, cv, sv = _svd2(dot(p, By), dot(p, Bz), dot(q, By), dot(q, Bz))
     U = matrix_from_cols(left, cu * p + su * q, cu * q - su * p)
@@ -246,7 +246,7 @@ def qr3(A: Mat[3, 3, Float]) -> tuple[Mat[3, 3, Float], Mat[3, 3, Float]]:
     scale = power_of_two(max(max(abs(A[0]), max(abs(A[1]), abs(A[2])))))
     C = transpose(A * (1.0 / scale))
     first, r00 = _unit3(C[0])
-    p, q = _completed(first)
+    p, q = _complete_basis(first)
     c, s, r11 = _unit2(dot(p, C[1]), dot(q, C[1]))
     second, third = c * p + s * q, c * q - s * p
     R = matrix_from_rows(
@@ -292,7 +292,7 @@ def eig3(A: Mat[3, 3, Float]) -> tuple[Mat[3, 3, Float], Vec[3, Float]]:
     """
     scale = power_of_two(max(max(abs(A[0]), max(abs(A[1]), abs(A[2])))))
     B = A * (1.0 / scale)
-    a, b, r, u, v, w = _diagonalized(0.5 * (B + transpose(B)))
+    a, b, r, u, v, w = _diagonalize(0.5 * (B + transpose(B)))
     a, b, u, v = _ascending(a, b, u, v)
     b, r, v, w = _ascending(b, r, v, w)
     a, b, u, v = _ascending(a, b, u, v)

@@ -42,7 +42,7 @@ def _floor(p: Vec[N, float32]) -> Vec[N, float32]:
 
 
 @func
-def _wrapped(cell: Vec[N, int32], period: Vec[N, int32]) -> Vec[N, int32]:
+def _wrap(cell: Vec[N, int32], period: Vec[N, int32]) -> Vec[N, int32]:
     """`cell` modulo `period`, never negative: the field repeats across zero too."""
     inside = type(cell)()
     for a in _AXES[len(cell)]:
@@ -174,7 +174,7 @@ def _field(state: uint32, p: Vec[N, float32]) -> float32:
 def _periodic(state: uint32, p: Vec[N, float32], period: Vec[N, int32]) -> float32:
     corner = _floor(p)
     low = type(period)(corner)
-    return _value(state, _wrapped(low, period), _wrapped(low + type(low)(1), period), p - corner)
+    return _value(state, _wrap(low, period), _wrap(low + type(low)(1), period), p - corner)
 
 
 @func

@@ -175,7 +175,7 @@ def _gimbal_tolerance_half(x: float16) -> float16:
 
 
 @func
-def _wrapped(angle: Float) -> Float:
+def _wrap_angle(angle: Float) -> Float:
     """The same angle in [-pi, pi], given one in [-2 pi, 2 pi]."""
     return where(angle > PI, angle - TWO_PI, where(angle < -PI, angle + TWO_PI, angle))
 
@@ -214,7 +214,7 @@ def quat_to_euler(q: Quat[Float], i: int, j: int, k: int) -> Vec[3, Float]:
         where(locked_high, 2.0 * half_difference, half_sum + half_difference),
     )
     third = where(proper, third, where(odd, -third, third))
-    first, third = _wrapped(first), _wrapped(third)
+    first, third = _wrap_angle(first), _wrap_angle(third)
     return vector(
         where(i == 0, first, where(j == 0, middle, third)),
         where(i == 1, first, where(j == 1, middle, third)),

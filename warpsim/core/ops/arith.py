@@ -21,7 +21,7 @@ from ..types.signatures import Element, Scalar
 from .construct import components, rebuild
 from .registry import TABLE, Numeric, expansion, op
 from .target import Target
-from .values import elementwise, instr, scaled, smallest_signed
+from .values import elementwise, elementwise_with_scalars, instr, smallest_signed
 
 # ----- sums ---------------------------------------------------------------------------------
 
@@ -46,14 +46,14 @@ def _(x, y, out, dout):
     return dout, -dout
 
 
-def _negated(target: Target, t: type, x: ll.Value) -> Any:
+def _negate(target: Target, t: type, x: ll.Value) -> Any:
     # fsub(-0, x) rather than fneg, which NVVM refuses.
     if scalars.is_float(t):
         return target.builder.fsub(ll.Constant(x.type, -0.0), x)
     return target.builder.neg(x)
 
 
-@op(elementwise(_negated), numpy=np.negative)
+@op(elementwise(_negate), numpy=np.negative)
 def neg(x: Element) -> Element:
     """Negation, component by component."""
 
@@ -84,7 +84,7 @@ def _(x, y, out, dout):
     return dout * y, dout * x
 
 
-def _divided(target: Target, t: type, x: ll.Value, y: ll.Value) -> Any:
+def _divide(target: Target, t: type, x: ll.Value, y: ll.Value) -> Any:
     if scalars.is_float(t):
         return target.builder.fdiv(x, y, flags=target.fast_flags)
     return _int_divided(target, t, x, y, "div")
@@ -112,14 +112,14 @@ def truncated_quotient(x: Numeric, y: Numeric) -> Any:
     """C division: towards zero, 0 for a zero divisor."""
     if np.issubdtype(type(x), np.floating):
         return x / y
-    return type(x)(0) if y == 0 else wrapped(int(abs(int(x)) // abs(int(y))) * _sign(x, y), type(x))
+    return type(x)(0) if y == 0 else wrap(int(abs(int(x)) // abs(int(y))) * _sign(x, y), type(x))
 
 
 def _sign(x: Numeric, y: Numeric) -> int:
     return -1 if (int(x) < 0) != (int(y) < 0) else 1
 
 
-def wrapped(value: int, t: type) -> Any:
+def wrap(value: int, t: type) -> Any:
     width = scalars.bits(t)
     value &= (1 << width) - 1
     if scalars.is_signed(t) and value >> (width - 1):
@@ -127,7 +127,7 @@ def wrapped(value: int, t: type) -> Any:
     return t(value)
 
 
-@op(elementwise(_divided), numpy=truncated_quotient, domain=(0.5, 2.0))
+@op(elementwise(_divide), numpy=truncated_quotient, domain=(0.5, 2.0))
 def div(a: Scalar, b: Scalar) -> Scalar:
     """Quotient; integers truncate towards zero."""
 
@@ -154,7 +154,7 @@ def _floor_divided(target: Target, t: type, x: ll.Value, y: ll.Value) -> Any:
 def _floordiv_oracle(x: Numeric, y: Numeric) -> Any:
     if np.issubdtype(type(x), np.floating):
         return np.floor(x / y)
-    return type(x)(0) if y == 0 else wrapped(int(x) // int(y), type(x))
+    return type(x)(0) if y == 0 else wrap(int(x) // int(y), type(x))
 
 
 @op(elementwise(_floor_divided), numpy=_floordiv_oracle, domain=(0.5, 2.0), nondiff="piecewise constant")
@@ -173,7 +173,7 @@ def _mod_oracle(x: Numeric, y: Numeric) -> Any:
         return np.fmod(x, y)
     if y == 0:
         return x
-    return wrapped(int(x) - int(truncated_quotient(x, y)) * int(y), type(x))
+    return wrap(int(x) - int(truncated_quotient(x, y)) * int(y), type(x))
 
 
 @op(elementwise(_remainder), numpy=_mod_oracle, domain=(0.5, 2.0), jumps=True)
@@ -252,7 +252,9 @@ def fits_literal(t: object, target: type) -> bool:
     return from_literal is not None and (scalars.is_float(target) or scalars.is_integer(from_literal))
 
 
-@op(scaled(_multiply, packs=True), numpy=np.multiply, name="mul", rule=_scale_rule(scalar_first=False))
+@op(
+    elementwise_with_scalars(_multiply, packs=True), numpy=np.multiply, name="mul", rule=_scale_rule(scalar_first=False)
+)
 def _mul_compound_scalar(x: Element, s: Scalar) -> Element:
     """Every component times `s`."""
 
@@ -262,7 +264,7 @@ def _(x, s, out, dout):
     return dout * s, TABLE["inner"](dout, x)
 
 
-@op(scaled(_multiply, packs=True), numpy=np.multiply, name="mul", rule=_scale_rule(scalar_first=True))
+@op(elementwise_with_scalars(_multiply, packs=True), numpy=np.multiply, name="mul", rule=_scale_rule(scalar_first=True))
 def _mul_scalar_compound(s: Scalar, x: Element) -> Element:
     """`s` times every component."""
 
@@ -279,7 +281,13 @@ def elementwise_quotient(x: Numeric, y: Numeric) -> Any:
     return np.array(quotients, np.result_type(x, y)).reshape(pairs.shape)
 
 
-@op(scaled(_divided), numpy=elementwise_quotient, name="div", rule=_scale_rule(scalar_first=False), domain=(0.5, 2.0))
+@op(
+    elementwise_with_scalars(_divide),
+    numpy=elementwise_quotient,
+    name="div",
+    rule=_scale_rule(scalar_first=False),
+    domain=(0.5, 2.0),
+)
 def _div_compound_scalar(a: Element, b: Scalar) -> Element:
     """Every component divided by `b`."""
 

@@ -18,12 +18,12 @@ from ..types.arrays import ValueType
 from ..types.compounds import kind_of, scalar_of
 from ..types.scalars import bool_
 from ..types.signatures import Element, Scalar
-from .arith import fits_literal, wrapped
+from .arith import fits_literal, wrap
 from .construct import zero
 from .lanes import for_lanes
 from .registry import Numeric, expansion, op
 from .target import Target
-from .values import LANES, compare, convert, elementwise, packed, unpacked
+from .values import LANES, compare, convert, elementwise, pack, unpack
 
 
 def _cast_rule(types: list[Any], attributes: dict) -> Any:
@@ -62,7 +62,7 @@ def _cast_scalar(x: Numeric, target: type) -> Any:
         if np.isinf(x):
             return target(limits.max if x > 0 else limits.min)
         return target(builtins.max(limits.min, builtins.min(limits.max, int(x))))
-    return wrapped(int(x), target)
+    return wrap(int(x), target)
 
 
 @op(_cast_value, numpy=cast_oracle, rule=_cast_rule)
@@ -88,15 +88,15 @@ def _select_rule(types: list[Any], attributes: dict) -> Any:
 
 
 @for_lanes
-def _selected(target: Target, call: Call, args: list[list[Any]]) -> list[Any]:
+def _select(target: Target, call: Call, args: list[list[Any]]) -> list[Any]:
     condition, yes, no = args
     if target.packs and len(yes) in LANES:
         b = target.builder
-        return unpacked(b, b.select(condition[0], packed(b, yes), packed(b, no)))
+        return unpack(b, b.select(condition[0], pack(b, yes), pack(b, no)))
     return [target.builder.select(condition[0], a, b) for a, b in zip(yes, no, strict=True)]
 
 
-@op(_selected, numpy=lambda c, a, b: a if c else b, rule=_select_rule)
+@op(_select, numpy=lambda c, a, b: a if c else b, rule=_select_rule)
 def where(cond: bool_, value_if_true: Element, value_if_false: Element) -> Element:
     """`value_if_true` where the condition holds, else `value_if_false`; both are evaluated."""
 
@@ -107,7 +107,7 @@ def _(condition, if_true, if_false, out, dout):
     return None, where(condition, dout, nothing), where(condition, nothing, dout)
 
 
-def picked(symbol: str) -> Any:
+def pick(symbol: str) -> Any:
     """Minimum (`<`) or maximum (`>`): the first operand wins a tie; a NaN operand loses."""
 
     def scalar_value(target: Target, t: type, x: ll.Value, y: ll.Value) -> Any:
@@ -138,7 +138,7 @@ def larger(x: Numeric, y: Numeric) -> Any:
     return np.where((x >= y) | (y != y), x, y)
 
 
-@op(picked("<"), numpy=smaller)
+@op(pick("<"), numpy=smaller)
 def min(a: Scalar, b: Scalar) -> Scalar:
     """The smaller of two; a tie goes to `a`, NaN loses against a number."""
 
@@ -148,7 +148,7 @@ def _(x, y, out, dout):
     return where(OPERATORS["=="](x, out), dout, 0.0), where(OPERATORS["=="](x, out), 0.0, dout)
 
 
-@op(picked(">"), numpy=larger)
+@op(pick(">"), numpy=larger)
 def max(a: Scalar, b: Scalar) -> Scalar:
     """The larger of two; a tie goes to `a`, NaN loses against a number."""
 
@@ -158,23 +158,23 @@ def _(x, y, out, dout):
     return where(OPERATORS["=="](x, out), dout, 0.0), where(OPERATORS["=="](x, out), 0.0, dout)
 
 
-def clamped(x: Numeric, low: Numeric, high: Numeric) -> Any:
+def clamp_oracle(x: Numeric, low: Numeric, high: Numeric) -> Any:
     """The oracle of `clamp`."""
     return smaller(larger(x, low), high)
 
 
-@expansion(numpy=clamped)
+@expansion(numpy=clamp_oracle)
 def clamp(x: Scalar, low: Scalar, high: Scalar) -> Scalar:
     """`x` limited to [low, high]; NaN becomes `low`, a limit that is NaN is none, and `high` wins where they cross."""
     return min(max(x, low), high)
 
 
 @for_lanes
-def _kept(target: Target, call: Call, args: list[list[Any]]) -> list[Any]:
+def _pass_on(target: Target, call: Call, args: list[list[Any]]) -> list[Any]:
     return args[0]
 
 
-@op(_kept, numpy=lambda x: x)
+@op(_pass_on, numpy=lambda x: x)
 def stop_gradient(x: Element) -> Element:
     """The value of `x` as a constant to differentiation."""
 

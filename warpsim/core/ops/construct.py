@@ -161,7 +161,7 @@ Spilled = tuple[Any, Any, Any]
 """Memory of a compound on the stack, the position of a part, and whether there is such a part (None: surely)."""
 
 
-def _spilled(target: Target, call: Call, flat: list[Any], indices: list[Any]) -> Spilled:
+def _spill(target: Target, call: Call, flat: list[Any], indices: list[Any]) -> Spilled:
     """Spill a compound to the stack and point at the part."""
     b, t = target.builder, call.args[0].type
     slot = target.stack(llvm_type(t.dtype), len(flat))
@@ -177,7 +177,7 @@ def _extract_value(target: Target, call: Call, args: list[list[Any]]) -> list[An
     if static is not None:
         start, length = _flat_position(t.shape, static)
         return args[0][start : start + length]
-    slot, position, inside = _spilled(target, call, args[0], [a[0] for a in args[1:]])
+    slot, position, inside = _spill(target, call, args[0], [a[0] for a in args[1:]])
     length = t.shape[1] if len(t.shape) == 2 and len(indices) == 1 else 1
     b = target.builder
     parts = [b.load(b.gep(slot, [b.add(position, ll.Constant(ll.IntType(64), k))])) for k in range(length)]
@@ -222,7 +222,7 @@ def _insert_value(target: Target, call: Call, args: list[list[Any]]) -> list[Any
         start, length = _flat_position(t.shape, static)
         flat[start : start + length] = part
         return flat
-    slot, position, inside = _spilled(target, call, flat, [a[0] for a in args[1:-1]])
+    slot, position, inside = _spill(target, call, flat, [a[0] for a in args[1:-1]])
     b = target.builder
     for k, x in enumerate(part):
         place = b.gep(slot, [b.add(position, ll.Constant(ll.IntType(64), k))])

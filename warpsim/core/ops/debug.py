@@ -54,7 +54,7 @@ def _print_value(target: Target, call: Call, args: list[list[Any]]) -> list[Any]
     for letter, x, t in zip(conversions(text), flat_values, types, strict=True):
         worded = letter == "s"  # of bools, as `print` shows them
         choice = target.builder.select(x, target.text("True"), target.text("False")) if worded else None
-        values.append(choice if worded else target.promoted(x, t))
+        values.append(choice if worded else target.promote(x, t))
     target.printf(text, values)
     return []
 
@@ -104,7 +104,7 @@ def with_texts(format: object, values: Sequence[Any]) -> tuple[Any, tuple[Any, .
         return format, tuple(values)
     rest, left = list(values), []
 
-    def shown(match: re.Match[str]) -> str:
+    def show(match: re.Match[str]) -> str:
         if not match[1] or not rest:
             return match[0]
         value = rest.pop(0)
@@ -113,7 +113,7 @@ def with_texts(format: object, values: Sequence[Any]) -> tuple[Any, tuple[Any, .
         left.append(value)
         return match[0]
 
-    text = _CONVERSION.sub(shown, format)
+    text = _CONVERSION.sub(show, format)
     return text, (*left, *rest)
 
 
@@ -122,7 +122,7 @@ def check_format(format: object, types: Sequence[Any]) -> None:
     if not isinstance(format, str):
         raise KernelTypeError("the first argument of printf is a constant format string")
     letters = conversions(format)
-    unknown = "%s" if "s" in letters else unconverted(format)
+    unknown = "%s" if "s" in letters else bad_conversion(format)
     if unknown:
         known = "%d %i %u %x %o %c %f %e %g, and %% for a %"
         raise KernelTypeError(f"printf does not know {unknown!r}", expected=known)
@@ -198,14 +198,14 @@ def conversions(text: str) -> list[str]:
     return [letter for letter in _CONVERSION.findall(text) if letter]
 
 
-def unconverted(text: str) -> str:
+def bad_conversion(text: str) -> str:
     """The first thing in a printf format that starts like a conversion and is none, or nothing."""
     rest = _CONVERSION.sub("", text)
     at = rest.find("%")
     return rest[at : at + 2] if at >= 0 else ""
 
 
-def widened(text: str) -> str:
+def widen(text: str) -> str:
     """The format for arguments that are all 64 bits wide: `%d` becomes `%lld`."""
 
     def wide(match: re.Match[str]) -> str:

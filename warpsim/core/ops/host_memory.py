@@ -48,12 +48,12 @@ class HostArray:
         """Checked indices into the base memory; negative ones count from the end."""
         if self.missing:
             raise OutOfBoundsError(f"{self.name} is None, and is read or written\n{ABSENT}")
-        at = [self.checked(int(i), axis, n) for axis, (i, n) in enumerate(zip(indices, self.shape, strict=False))]
+        at = [self.check_index(int(i), axis, n) for axis, (i, n) in enumerate(zip(indices, self.shape, strict=False))]
         if not self.lookup:
             return tuple(at)
         return tuple(self.looked_up(axis, i) for axis, i in enumerate(at))
 
-    def checked(self, i: int, axis: int, extent: int) -> int:
+    def check_index(self, i: int, axis: int, extent: int) -> int:
         if not -extent <= i < extent:
             raise OutOfBoundsError(f"index {i} of {self.name} is outside axis {axis} of length {extent}")
         return i + extent if i < 0 else i
@@ -111,10 +111,10 @@ def to_value(element: Any, t: Any, follow: Follow | None = None) -> Any:
         return np.array(element, t.dtype)
     if structs.is_struct(t):
         return {name: to_value(element[name], field, follow) for name, field in t.fields.items()}
-    return described(element, t) if follow is None else follow(element, t)
+    return array_at(element, t) if follow is None else follow(element, t)
 
 
-def described(words: np.ndarray, t: ArrayType, name: str = "array in a struct") -> HostArray:
+def array_at(words: np.ndarray, t: ArrayType, name: str = "array in a struct") -> HostArray:
     """The array that a descriptor stands for. As in compiled code, nobody knows whether it still exists."""
     n, layout = t.ndim, structs.numpy_dtype(t.dtype)
     shape, strides = ([int(w) for w in words[k : k + n]] for k in (2, 2 + n))

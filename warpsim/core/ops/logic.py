@@ -21,7 +21,7 @@ from ..types.signatures import AnyScalar, C, Element, Int, Mat, N, R, Scalar, Ve
 from .lanes import for_lanes
 from .registry import TABLE, Numeric, expansion, op
 from .target import Target
-from .values import LANES, compare, convert, elementwise, instr, packed
+from .values import LANES, compare, convert, elementwise, instr, pack
 
 # ----- comparison and logic -----------------------------------------------------------------
 
@@ -68,11 +68,11 @@ def _ne_compound(x: Element, y: Element) -> bool_:
     """Whether some components differ."""
 
 
-def _inverted(target: Target, t: type, x: ll.Value) -> Any:
+def _invert(target: Target, t: type, x: ll.Value) -> Any:
     return target.builder.not_(x)
 
 
-@op(elementwise(_inverted), numpy=np.logical_not, name="unot", nondiff=_NO_SLOPE)
+@op(elementwise(_invert), numpy=np.logical_not, name="unot", nondiff=_NO_SLOPE)
 def unot(a: bool_) -> bool_:
     """Logical negation."""
 
@@ -107,17 +107,17 @@ for _name, _instruction, _oracle in (
 bit_and, bit_or, bit_xor = TABLE["bit_and"], TABLE["bit_or"], TABLE["bit_xor"]
 
 
-@op(elementwise(_inverted), numpy=np.invert, nondiff=_NO_BITS)
+@op(elementwise(_invert), numpy=np.invert, nondiff=_NO_BITS)
 def invert(a: Int) -> Int:
     """Bitwise complement."""
 
 
-@op(elementwise(_inverted), numpy=np.invert, name="invert", nondiff=_NO_BITS)
+@op(elementwise(_invert), numpy=np.invert, name="invert", nondiff=_NO_BITS)
 def _invert_vector(a: Vec[N, Int]) -> Vec[N, Int]:
     """Bitwise complement of every component."""
 
 
-@op(elementwise(_inverted), numpy=np.invert, name="invert", nondiff=_NO_BITS)
+@op(elementwise(_invert), numpy=np.invert, name="invert", nondiff=_NO_BITS)
 def _invert_matrix(a: Mat[R, C, Int]) -> Mat[R, C, Int]:
     """Bitwise complement of every entry."""
 
@@ -129,7 +129,7 @@ def _shift_word(t: type) -> type:
     return int32 if scalars.is_signed(t) else scalars.uint32
 
 
-def _shifted(left: bool) -> Any:
+def _shift_value(left: bool) -> Any:
     def scalar_value(target: Target, t: type, x: ll.Value, n: ll.Value) -> Any:
         b, word = target.builder, _shift_word(t)
         wide, count = convert(target, t, word, x), convert(target, t, word, n)
@@ -142,11 +142,11 @@ def _shifted(left: bool) -> Any:
 
 
 def _shift_oracle(function: Callable[..., Any]) -> Any:
-    def shifted(x: Numeric, n: Numeric) -> Any:
+    def shift(x: Numeric, n: Numeric) -> Any:
         word = _shift_word(n.dtype.type)
         return function(x.astype(word), np.mod(n.astype(word), word(scalars.bits(word)))).astype(n.dtype)
 
-    return shifted
+    return shift
 
 
 def _shift(name: str, left: bool, oracle: Callable[..., Any]) -> None:
@@ -157,7 +157,7 @@ def _shift(name: str, left: bool, oracle: Callable[..., Any]) -> None:
         signature.__annotations__ = {"a": pattern, "b": pattern, "return": pattern}
         way, signs = ("left", "") if left else ("right", "; signed numbers keep their sign")
         signature.__doc__ = f"`a` shifted {way} by `b` modulo the width, of 8 and 16 bits modulo 32{signs}."
-        op(_shifted(left), numpy=_shift_oracle(oracle), name=name, nondiff=_NO_BITS)(signature)
+        op(_shift_value(left), numpy=_shift_oracle(oracle), name=name, nondiff=_NO_BITS)(signature)
 
 
 _shift("lshift", True, np.left_shift)
@@ -186,7 +186,7 @@ def _mask_at_most(target: Target, call: Call, args: list[list[Any]]) -> list[Any
     b, t, word = target.builder, scalar_of(call.args[0].type), ll.IntType(32)
     holds = compare("<=")
     if target.packs and len(x) in LANES:
-        together = holds(target, t, packed(b, x), packed(b, [limit] * len(x)))
+        together = holds(target, t, pack(b, x), pack(b, [limit] * len(x)))
         return [b.zext(b.bitcast(together, ll.IntType(len(x))), word)]
     bits = [b.select(holds(target, t, part, limit), word(1 << k), word(0)) for k, part in enumerate(x)]
     return [functools.reduce(b.or_, bits)]

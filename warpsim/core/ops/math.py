@@ -18,7 +18,7 @@ from ..types import scalars
 from ..types.compounds import is_compound
 from ..types.signatures import Element, Float, Scalar
 from .arith import fits_literal
-from .choice import clamped, where
+from .choice import clamp_oracle, where
 from .lanes import known_number
 from .registry import TABLE, Numeric, expansion, op
 from .target import Target
@@ -97,7 +97,7 @@ def _power(x: Numeric, y: Numeric) -> Any:
     return np.power(-x if np.isneginf(x) and y % 2 != 1 else x, y)
 
 
-def _raised(target: Target, t: type, x: ll.Value, y: ll.Value) -> Any:
+def _raise_to_power(target: Target, t: type, x: ll.Value, y: ll.Value) -> Any:
     """Squares are products, whether the exponent is known or not; other known exponents may be cheaper than `pow`."""
     b, known = target.builder, known_number(y)
     if known == 1.0:
@@ -119,7 +119,7 @@ def _root(target: Target, t: type, x: ll.Value) -> Any:
     return b.select(b.fcmp_ordered("==", x, ll.Constant(x.type, float("-inf"))), infinite, root)
 
 
-@op(elementwise(_raised), numpy=_power, domain=(0.1, 2.0), ulps=4)
+@op(elementwise(_raise_to_power), numpy=_power, domain=(0.1, 2.0), ulps=4)
 def pow(x: Float, y: Float) -> Float:
     """`x` to the power `y`."""
 
@@ -406,7 +406,7 @@ def _lerp_compound(a: Element, b: Element, t: Float) -> Element:
 
 
 def _smoothstep_oracle(a: Numeric, b: Numeric, x: Numeric) -> Any:
-    t = type(x)(x > a) if a == b else clamped((x - a) / (b - a), type(x)(0), type(x)(1))
+    t = type(x)(x > a) if a == b else clamp_oracle((x - a) / (b - a), type(x)(0), type(x)(1))
     return t * t * (3 - 2 * t)
 
 

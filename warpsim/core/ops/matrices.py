@@ -84,12 +84,12 @@ def _(v, a, out, dout):
 
 
 @for_lanes
-def _transposed(target: Target, call: Call, args: list[list[Any]]) -> list[Any]:
+def _transpose(target: Target, call: Call, args: list[list[Any]]) -> list[Any]:
     rows, columns = call.args[0].type.shape
     return [args[0][i * columns + j] for j in range(columns) for i in range(rows)]
 
 
-@op(_transposed, numpy=np.transpose)
+@op(_transpose, numpy=np.transpose)
 def transpose(a: Mat[R, C, Scalar]) -> Mat[C, R, Scalar]:
     """The transposed matrix."""
 

@@ -138,7 +138,7 @@ def _field_view_rule(types: list[Any], attributes: dict) -> Any:
 
 def _field_view_value(target: Target, call: Call, args: list[list[Any]]) -> list[Any]:
     offset = structs.offsets(call.args[0].type.dtype)[call.attributes["name"]]
-    return target.shifted(args[0], ll.Constant(ll.IntType(64), offset))
+    return target.shift(args[0], ll.Constant(ll.IntType(64), offset))
 
 
 def _field_view_oracle(array: HostArray, name: str) -> HostArray:
@@ -167,7 +167,7 @@ def _component_view_value(target: Target, call: Call, args: list[list[Any]]) -> 
     size = np.dtype(element.dtype).itemsize
     strides = [size * int(np.prod(element.shape[k + 1 :])) for k in range(len(element.shape))]
     offset, inside = target.component_offset(call, [a[0] for a in args[1:]], element.shape, strides)
-    component: list[Any] = target.shifted(args[0], offset)
+    component: list[Any] = target.shift(args[0], offset)
     return component if inside is None else target.only_where(inside, call.results[0].type, component)
 
 
@@ -353,15 +353,15 @@ def _extreme_adjoint(array: Value, *rest: Any) -> tuple:
         contributions = []
         for at in np.ndindex(value.type.shape):
             part = extract(value, *at)
-            contributions.append(_taken(component_view(grads, *at), indices, part, extract(final, *at)))
+            contributions.append(_take_gradient(component_view(grads, *at), indices, part, extract(final, *at)))
         contribution = rebuild(value, contributions)
     else:
-        contribution = _taken(grads, indices, value, final)
+        contribution = _take_gradient(grads, indices, value, final)
     _return_old(array, indices, dout)
     return (None,) * (1 + len(indices)) + (contribution,)
 
 
-def _taken(grads: Value, indices: list[Any], value: Value, final: Value) -> Any:
+def _take_gradient(grads: Value, indices: list[Any], value: Value, final: Value) -> Any:
     """The gradient of a scalar element if `value` won; it is cleared, so that of equal values one takes it."""
     builder, nothing, then = active_builder(), zero(value), Region()
     assert builder is not None, "rules are traced"
@@ -385,7 +385,7 @@ def _higher(a: Numeric, b: Numeric) -> Any:
     return np.where((b > a) | np.isnan(a) | ((a == b) & np.signbit(a)), b, a)
 
 
-def _swapped(a: Numeric, expected: Numeric, new: Numeric) -> Any:
+def _compare_and_swap(a: Numeric, expected: Numeric, new: Numeric) -> Any:
     """Floats are compared by their bits, as processors do."""
     word = f"u{np.asarray(a).dtype.itemsize}"
     return np.where(np.asarray(a).view(word) == np.asarray(expected).view(word), new, a)
@@ -397,7 +397,7 @@ atomic_max = _atomic("atomic_max", _higher, 1, _number, "", "Raise an element to
 atomic_max.adjoint(_extreme_adjoint)
 atomic_exch = _atomic("atomic_exch", lambda a, b: b, 1, _number, _INTEGER, "Replace an element.")
 atomic_cas = _atomic(
-    "atomic_cas", _swapped, 2, _number, _INTEGER,
+    "atomic_cas", _compare_and_swap, 2, _number, _INTEGER,
     "Replace an element if it equals the first value.",
 )  # fmt: skip
 atomic_and = _atomic("atomic_and", np.bitwise_and, 1, scalars.is_integer, _INTEGER, "Bitwise and with an element.")

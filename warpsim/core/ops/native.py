@@ -157,11 +157,11 @@ def native_row(unit: Unit) -> NativeRow:
     return NativeRow(
         unit.symbol, (), None, f"The {unit.part} of {unit.function!r}.", _value, oracle(unit), effect=effect, ulps=2,
         nondiff="" if floats else _HAS_NO_FLOATS, opaque=True, reads=reads, writes=writes, unit=unit,
-        contends=has_atomics(unit.text), adjoint_rule=_refused(unit),
+        contends=has_atomics(unit.text), adjoint_rule=_refusal(unit),
     )  # fmt: skip
 
 
-def _refused(unit: Unit) -> Callable[..., Any]:
+def _refusal(unit: Unit) -> Callable[..., Any]:
     """The derivative of a text itself is not known; a function that has one never asks for it."""
 
     def rule(*operands: object, **attributes: object) -> Any:
@@ -258,14 +258,14 @@ def oracle(unit: Unit) -> Callable[..., Any]:
         kind = ctypes.CFUNCTYPE(ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p)
         said = kind(library().address)(arguments.ctypes.data, returned.ctypes.data)
         if said:
-            raise thrown(unit.title, said, unit.location)
+            raise exception_for(unit.title, said, unit.location)
         converted = tuple(to_value(returned[f"v{k}"][0], t) for k, t in enumerate(results))
         return converted[0] if len(converted) == 1 else converted
 
     return run
 
 
-def thrown(title: str, said: bytes, location: Location | None, where: str = "") -> NativeCodeError:
+def exception_for(title: str, said: bytes, location: Location | None, where: str = "") -> NativeCodeError:
     """The Python exception for what a C++ exception said."""
     words = said.decode(errors="replace")
     return NativeCodeError(f"{title} {words}{where}", location, help="catch it inside, or return what is wrong")

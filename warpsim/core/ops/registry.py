@@ -209,7 +209,7 @@ class Op:
             args, attributes = tuple(ordered), {}
         if builder is None and self.host is not None:
             return self.host(*args, **attributes)
-        result = evaluated(self, *args, **attributes)
+        result = evaluate(self, *args, **attributes)
         return result if builder is not None else host_result(result)
 
     def __repr__(self) -> str:
@@ -290,7 +290,7 @@ def emit(builder: Builder, operation: Op, args: tuple[Any, ...], attributes: dic
     return builder.call(chosen.row, values, chosen.result_types, attributes)
 
 
-def evaluated(operation: Op, *args: Any, **attributes: Any) -> Any:
+def evaluate(operation: Op, *args: Any, **attributes: Any) -> Any:
     """The value of an op at host values, typed as in kernels."""
     if all(row.needs_kernel for row in operation.rows):
         raise KernelCallError(f"wp.{operation.name} works inside kernels only\nhelp: launch a kernel, or use NumPy")

@@ -69,10 +69,10 @@ def _flat(value: Numeric) -> Iterator[Any]:
         yield from np.ravel(value)
 
 
-def _nested(t: ValueType, parts: Iterator[Any]) -> Any:
+def _nest(t: ValueType, parts: Iterator[Any]) -> Any:
     """A value of a type as oracles hold it, made of its scalars."""
     if structs.is_struct(t):
-        return {name: _nested(field, parts) for name, field in t.fields.items()}
+        return {name: _nest(field, parts) for name, field in t.fields.items()}
     if compounds.is_compound(t):
         return np.array([next(parts) for _ in range(t.size)], t.dtype).reshape(t.shape)
     return next(parts)
@@ -83,7 +83,7 @@ def _oracle(value: Numeric, *, source: ValueType, to: ValueType) -> Any:
     for x, (t, offset) in zip(_flat(value), layout(source), strict=True):
         number = np.array(x, t).tobytes()
         memory[offset : offset + len(number)] = number
-    return _nested(to, (np.frombuffer(memory, t, 1, offset)[0] for t, offset in layout(to)))
+    return _nest(to, (np.frombuffer(memory, t, 1, offset)[0] for t, offset in layout(to)))
 
 
 @op(for_lanes(_value, _one_by_one), numpy=_oracle, rule=_rule, nondiff="bits have no derivative")

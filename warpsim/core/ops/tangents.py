@@ -68,7 +68,7 @@ def whole(t: ValueType, tangent: Tangent) -> Value:
     return total
 
 
-def filled(t: ValueType, path: Fields, tangent: Tangent) -> Value:
+def tangent_at(t: ValueType, path: Fields, tangent: Tangent) -> Value:
     """The tangent at a path; zero where it is missing. Raises where that would have to be an array."""
     part = tangent.get(path)
     if part is not None:
@@ -82,7 +82,7 @@ def filled(t: ValueType, path: Fields, tangent: Tangent) -> Value:
     return zero(Value(leaf))
 
 
-def joined(t: ValueType, tangents: TangentList) -> list[Fields]:
+def union_of_paths(t: ValueType, tangents: TangentList) -> list[Fields]:
     """Where at least one of some values of one type has a tangent."""
     return [path for path, _ in slots(t) if any(path in tangent for tangent in tangents)]
 
@@ -99,8 +99,8 @@ def _builder() -> Builder:
 @where.tangent
 def _(call: Call, tangents: TangentList) -> TangentList:
     condition, yes, no = call.args
-    paths = joined(yes.type, tangents[1:])
-    sides = [[filled(yes.type, path, tangent) for path in paths] for tangent in tangents[1:]]
+    paths = union_of_paths(yes.type, tangents[1:])
+    sides = [[tangent_at(yes.type, path, tangent) for path in paths] for tangent in tangents[1:]]
     return [{path: where(condition, a, b) for path, a, b in zip(paths, *sides, strict=True)}]
 
 
@@ -129,7 +129,7 @@ def _(call: Call, tangents: TangentList) -> TangentList:
 # ----- arrays ---------------------------------------------------------------------------------
 
 
-def _followed(call: Call, tangents: TangentList) -> TangentList:
+def _view_tangents(call: Call, tangents: TangentList) -> TangentList:
     """A view of an array of tangents is taken as the view of the array is."""
     result = call.results[0]
     if not tangents[0] or not slots(result.type):
@@ -138,7 +138,7 @@ def _followed(call: Call, tangents: TangentList) -> TangentList:
 
 
 for _view in (memory.view, memory.field_view, memory.component_view):
-    _view.tangent(_followed)
+    _view.tangent(_view_tangents)
 
 
 @memory.local_array.tangent
@@ -187,7 +187,7 @@ def needs_order(call: Call, used: set[Value]) -> bool:
     return call.op.name not in memory.PRIVATE_ATOMICS or call.results[0] in used
 
 
-def _summed(call: Call, tangents: TangentList) -> TangentList:
+def _sum_tangents(call: Call, tangents: TangentList) -> TangentList:
     """A sum of tangents; what comes back is the tangent of the value before."""
     array, *indices, value = call.args
     if not tangents[0]:
@@ -198,8 +198,8 @@ def _summed(call: Call, tangents: TangentList) -> TangentList:
     return [{(): _builder().call(call.op, operands, (value.type,), call.attributes)}]
 
 
-memory.atomic_add.tangent(_summed)
-memory.atomic_sub.tangent(_summed)
+memory.atomic_add.tangent(_sum_tangents)
+memory.atomic_sub.tangent(_sum_tangents)
 
 
 def _extreme(symbol: str) -> Any:
@@ -240,7 +240,7 @@ memory.atomic_min.tangent(_extreme("<"))
 memory.atomic_max.tangent(_extreme(">"))
 
 
-def settled(call: Call, tangents: TangentList) -> TangentList:
+def outcome_tangent(call: Call, tangents: TangentList) -> TangentList:
     """The tangent of an atomic when memory already holds the outcome of the launch.
 
     The thread whose value is the final one has won, as in the adjoint; of equal values one wins.

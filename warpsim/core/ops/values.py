@@ -77,7 +77,7 @@ def into_memory(b: ll.IRBuilder, x: ll.Value, t: type) -> Any:
     return to_memory(b, rounded_to_bfloat16(b, x) if scalars.is_bfloat16(t) else x, t)
 
 
-def rounded(b: ll.IRBuilder, call: Call, args: list[list[Any]], computed: Any) -> Any:
+def round_result(b: ll.IRBuilder, call: Call, args: list[list[Any]], computed: Any) -> Any:
     """What a row computed, bfloat16 among it rounded to that; but for components that the row only moved."""
     narrow = [scalars.is_bfloat16(scalar_of(r.type)) for r in call.results]
     if True not in narrow:
@@ -104,13 +104,13 @@ def elementwise(scalar_value: Callable[..., Any], packs: bool = False) -> Callab
         t = scalar_of(call.args[0].type)
         if packs and target.packs and len(args[0]) in LANES:
             b = target.builder
-            return unpacked(b, scalar_value(target, t, *[packed(b, flat) for flat in args]))
+            return unpack(b, scalar_value(target, t, *[pack(b, flat) for flat in args]))
         return [scalar_value(target, t, *parts) for parts in zip(*args, strict=True)]
 
     return for_lanes(value)
 
 
-def packed(b: ll.IRBuilder, flat: list[Any]) -> Any:
+def pack(b: ll.IRBuilder, flat: list[Any]) -> Any:
     """Scalars of one type as an LLVM vector."""
     whole: Any = ll.Constant(ll.VectorType(flat[0].type, len(flat)), ll.Undefined)
     for lane, x in enumerate(flat):
@@ -118,12 +118,12 @@ def packed(b: ll.IRBuilder, flat: list[Any]) -> Any:
     return whole
 
 
-def unpacked(b: ll.IRBuilder, whole: ll.Value) -> list[Any]:
+def unpack(b: ll.IRBuilder, whole: ll.Value) -> list[Any]:
     """The lanes of an LLVM vector."""
     return [b.extract_element(whole, ll.Constant(ll.IntType(32), lane)) for lane in range(whole.type.count)]
 
 
-def scaled(scalar_value: Callable[..., Any], packs: bool = False) -> Callable[..., Any]:
+def elementwise_with_scalars(scalar_value: Callable[..., Any], packs: bool = False) -> Callable[..., Any]:
     """Component-wise where one operand is a scalar that goes with every component of the other."""
     together = elementwise(scalar_value, packs)
 
@@ -190,7 +190,7 @@ def convert(target: Target, source: type, target_type: type, x: ll.Value) -> Any
     if scalars.is_float(source):
         if scalars.is_float(target_type):
             narrows = scalars.bits(source) > scalars.bits(target_type)
-            return narrowed(b, source, target_type, x, to_bfloat16) if narrows else b.fpext(x, t)
+            return narrow(b, source, target_type, x, to_bfloat16) if narrows else b.fpext(x, t)
         return target.float_to_int(x, source, target_type)
     unsigned = source is scalars.bool_ or source in scalars.UNSIGNED
     if scalars.is_float(target_type):
@@ -203,7 +203,7 @@ def convert(target: Target, source: type, target_type: type, x: ll.Value) -> Any
     return b.zext(x, t) if unsigned else b.sext(x, t)
 
 
-def narrowed(b: ll.IRBuilder, source: type, target: type, x: ll.Value, rounds_again: bool = False) -> Any:
+def narrow(b: ll.IRBuilder, source: type, target: type, x: ll.Value, rounds_again: bool = False) -> Any:
     """A float in fewer bits, to the nearest; to odd where `rounds_again`, to bfloat16, follows.
 
     From 64 bits to 16 processors have no instruction, and LLVM calls a function that is not in the

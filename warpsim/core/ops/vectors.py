@@ -17,7 +17,7 @@ from ..types.compounds import is_compound, size_of
 from ..types.scalars import uint32
 from ..types.signatures import Element, Float, K, Mat, N, Quat, R, Scalar, Vec
 from .arith import elementwise_quotient
-from .choice import larger, nearest_instruction, picked, smaller, where
+from .choice import larger, nearest_instruction, pick, smaller, where
 from .choice import max as maximum
 from .choice import min as minimum
 from .construct import components, rebuild, zero
@@ -101,7 +101,7 @@ def _compound_pair(types: list[Any], attributes: dict) -> Any:
     return (types, [types[0]]) if fits else None
 
 
-def _shared(x: Value, y: Value, out: Value, dout: Value) -> tuple[Value, Value]:
+def _split_cotangent(x: Value, y: Value, out: Value, dout: Value) -> tuple[Value, Value]:
     """A cotangent for the operand that each component was taken from."""
     if not is_compound(x.type):
         taken, nothing = OPERATORS["=="](x, out), zero(dout)
@@ -112,24 +112,24 @@ def _shared(x: Value, y: Value, out: Value, dout: Value) -> tuple[Value, Value]:
     return rebuild(x, [where(t, d, nothing) for t, d in pairs]), rebuild(y, [where(t, nothing, d) for t, d in pairs])
 
 
-@op(picked("<"), numpy=smaller, name="min", rule=_compound_pair)
+@op(pick("<"), numpy=smaller, name="min", rule=_compound_pair)
 def _min_compound(a: Element, b: Element) -> Element:
     """The smaller, component by component."""
 
 
 @_min_compound.adjoint
 def _(x, y, out, dout):
-    return _shared(x, y, out, dout)
+    return _split_cotangent(x, y, out, dout)
 
 
-@op(picked(">"), numpy=larger, name="max", rule=_compound_pair)
+@op(pick(">"), numpy=larger, name="max", rule=_compound_pair)
 def _max_compound(a: Element, b: Element) -> Element:
     """The larger, component by component."""
 
 
 @_max_compound.adjoint
 def _(x, y, out, dout):
-    return _shared(x, y, out, dout)
+    return _split_cotangent(x, y, out, dout)
 
 
 @op(nearest_instruction("<"), numpy=lambda x, y: np.where(y < x, y, x))
@@ -142,7 +142,7 @@ def lesser(x: Element, y: Element) -> Element:
 
 @lesser.adjoint
 def _(x, y, out, dout):
-    return _shared(x, y, out, dout)
+    return _split_cotangent(x, y, out, dout)
 
 
 @op(nearest_instruction(">"), numpy=lambda x, y: np.where(y > x, y, x))
@@ -152,10 +152,10 @@ def greater(x: Element, y: Element) -> Element:
 
 @greater.adjoint
 def _(x, y, out, dout):
-    return _shared(x, y, out, dout)
+    return _split_cotangent(x, y, out, dout)
 
 
-def _folded(x: Value, pick: Callable[..., Any]) -> Value:
+def _fold(x: Value, pick: Callable[..., Any]) -> Value:
     parts = components(x)
     best = parts[0]
     for part in parts[1:]:
@@ -166,13 +166,13 @@ def _folded(x: Value, pick: Callable[..., Any]) -> Value:
 @expansion(numpy=lambda x: reduce(smaller, x), name="min")
 def _min_component(a: Vec[N, Scalar]) -> Scalar:
     """The smallest component."""
-    return _folded(a, minimum)
+    return _fold(a, minimum)
 
 
 @expansion(numpy=lambda x: reduce(larger, x), name="max")
 def _max_component(a: Vec[N, Scalar]) -> Scalar:
     """The largest component."""
-    return _folded(a, maximum)
+    return _fold(a, maximum)
 
 
 @expansion(numpy=np.abs, name="abs")
@@ -284,20 +284,20 @@ def _normalize_oracle(x: Numeric) -> Any:
     return np.zeros_like(x) if size == 0 else x / size
 
 
-def _normalized(x: Value) -> Value:
+def _normalize(x: Value) -> Value:
     return _unit_or_zero(x, length(x))
 
 
 @expansion(numpy=_normalize_oracle)
 def normalize(a: Vec[N, Float]) -> Vec[N, Float]:
     """`a` scaled to length 1; zero stays zero."""
-    return _normalized(a)
+    return _normalize(a)
 
 
 @expansion(numpy=_normalize_oracle, name="normalize")
 def _normalize_quat(a: Quat[Float]) -> Quat[Float]:
     """`a` scaled to length 1; zero stays zero."""
-    return _normalized(a)
+    return _normalize(a)
 
 
 @expansion(numpy=lambda x: ordered_sum(list(np.abs(x))))

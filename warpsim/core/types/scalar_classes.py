@@ -114,7 +114,7 @@ def _binary(compute: Callable[[Any, Any], Any], reflected: str) -> Callable[[Any
     return forward
 
 
-def _reflected(compute: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def _reflected_binary(compute: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def backward(self: Number, other: object) -> Any:
         with np.errstate(over="ignore"):
             return own(compute(plain(other), plain(self)))
@@ -122,7 +122,7 @@ def _reflected(compute: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     return backward
 
 
-def _divided(x: Any, y: Any) -> Any:
+def _quotient(x: Any, y: Any) -> Any:
     """x / y; of two integers as in kernels: towards zero, 0 for a divisor of zero."""
     if not (isinstance(x, _WHOLE) and isinstance(y, _WHOLE)):
         return x / y
@@ -150,7 +150,7 @@ def _unary(compute: Callable[[Any], Any]) -> Callable[[Any], Any]:
 _COMPUTED = (int, float, np.generic, np.ndarray)
 _WHOLE = (int, np.integer)
 _NAMES = ("add", "sub", "mul", "floordiv", "pow", "and_", "or_", "xor", "lshift", "rshift")
-_BINARY = {name.rstrip("_"): getattr(operator, name) for name in _NAMES} | {"truediv": _divided, "mod": _remainder}
+_BINARY = {name.rstrip("_"): getattr(operator, name) for name in _NAMES} | {"truediv": _quotient, "mod": _remainder}
 _METHODS: dict[str, Any] = {
     "__slots__": (),
     "__module__": "warpsim",  # where users find the classes, and pickles
@@ -159,7 +159,7 @@ _METHODS: dict[str, Any] = {
     "__copy__": lambda number: number,  # numbers do not change; NumPy 2.2 makes one of its own class
     "__deepcopy__": lambda number, memo: number,
     **{f"__{name}__": _binary(compute, f"__r{name}__") for name, compute in _BINARY.items()},
-    **{f"__r{name}__": _reflected(compute) for name, compute in _BINARY.items()},
+    **{f"__r{name}__": _reflected_binary(compute) for name, compute in _BINARY.items()},
     **{f"__{name}__": _unary(getattr(operator, name)) for name in ("neg", "pos", "abs", "invert")},
 }
 

@@ -80,7 +80,7 @@ class Struct(metaclass=StructType):
         t = type(self)
         if name not in t.fields:
             raise FieldNameError(_no_field(t, name))
-        object.__setattr__(self, name, _checked(t.fields[name], value, f"{t.__name__}.{name}"))
+        object.__setattr__(self, name, _field_value(t.fields[name], value, f"{t.__name__}.{name}"))
 
     def numpy_value(self) -> tuple[Any, ...]:
         """The fields as NumPy's structured arrays take them: tuples of structs, arrays of components, numbers.
@@ -160,10 +160,10 @@ def annotations_of(cls: type) -> dict[str, Any]:
         return known
     module = vars(sys.modules[cls.__module__]) if cls.__module__ in sys.modules else {}
     scope = module | names_around(cls) | dict(vars(cls))
-    return {name: _evaluated(cls, name, t, scope) if isinstance(t, str) else t for name, t in known.items()}
+    return {name: _evaluate(cls, name, t, scope) if isinstance(t, str) else t for name, t in known.items()}
 
 
-def _evaluated(cls: type, name: str, annotation: str, scope: dict[str, Any]) -> Any:
+def _evaluate(cls: type, name: str, annotation: str, scope: dict[str, Any]) -> Any:
     try:
         return eval(annotation, scope)
     except Exception as error:
@@ -178,15 +178,15 @@ def _is_method(name: str, member: object) -> bool:
     return (callable(member) or isinstance(member, (property, staticmethod, classmethod))) and not special
 
 
-def frozen(value: object) -> Any:
+def freeze(value: object) -> Any:
     """A value that later changes by the user do not reach: a copy of a struct or vector, with the same arrays."""
     if not isinstance(value, Struct):
-        return value._copied() if isinstance(value, compounds.Compound) else value
+        return value._copy() if isinstance(value, compounds.Compound) else value
     copied = object.__new__(type(value))
     fields, present = vars(copied), vars(value)
     for name, t in type(value).fields.items():
         field = present[name]
-        fields[name] = frozen(field) if isinstance(t, type) else field  # an array is the same one
+        fields[name] = freeze(field) if isinstance(t, type) else field  # an array is the same one
     return copied
 
 
@@ -279,13 +279,13 @@ def _no_field(t: StructType, name: str) -> str:
 
 def _default(t: ValueType, default: object) -> Any:
     if default is not None:
-        return copy(_checked(t, default, "default"))
+        return copy(_field_value(t, default, "default"))
     if isinstance(t, ArrayType):
         return None
     return t(0) if scalars.is_scalar(t) else t()
 
 
-def _checked(t: ValueType, value: Any, where: str) -> Any:
+def _field_value(t: ValueType, value: Any, where: str) -> Any:
     """A value for a field of type `t`, which later changes of `value` do not reach; arrays are shared."""
     if isinstance(t, ArrayType):
         own = getattr(value, "type", None)
@@ -293,7 +293,7 @@ def _checked(t: ValueType, value: Any, where: str) -> Any:
             raise FieldTypeError(f"{where} got {own or type(value).__name__}\nexpected: {t}")
         return value
     if isinstance(value, t):
-        return frozen(value)
+        return freeze(value)
     if is_struct(t):
         if value is None and none_is_empty(t):
             return t()

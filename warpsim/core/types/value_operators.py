@@ -21,12 +21,12 @@ def _or_its_own(operator: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any
     reflected = operator.__name__.replace("__", "__r", 1)
 
     @wraps(operator)
-    def chosen(self: Any, other: object) -> Any:
+    def choose(self: Any, other: object) -> Any:
         if not isinstance(other, Operators) and not hasattr(other, "__float__") and hasattr(other, reflected):
             return NotImplemented
         return operator(self, other)
 
-    return chosen
+    return choose
 
 
 def _or_numpys(operator: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
@@ -34,12 +34,12 @@ def _or_numpys(operator: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]
     name = operator.__name__.replace("__r", "__", 1)
 
     @wraps(operator)
-    def chosen(self: Any, other: object) -> Any:
+    def choose(self: Any, other: object) -> Any:
         if isinstance(other, np.ndarray) and other.ndim:
             return getattr(other, name)(self._data)
         return operator(self, other)
 
-    return chosen
+    return choose
 
 
 class Operators:
@@ -55,7 +55,7 @@ class Operators:
     wrap: Any
     _of_kind: Any
 
-    def _refused(self, other: object, symbol: str, left: bool = False) -> OperandError:
+    def _operand_error(self, other: object, symbol: str, left: bool = False) -> OperandError:
         """The error for operands that kernels refuse as well; left: whether `other` stands on the left."""
         sides = (type(other).__name__, type(self).__name__)
         one, two = sides if left else sides[::-1]
@@ -71,7 +71,7 @@ class Operators:
         is_number = hasattr(other, "__float__") and not isinstance(other, (bool, np.bool_)) and not np.ndim(other)
         if is_number and (scalars.is_float(self.dtype) or scalars.is_whole(other)):
             return self.dtype(other)
-        raise self._refused(other, symbol, left)
+        raise self._operand_error(other, symbol, left)
 
     def _same(self, other: object, symbol: str, left: bool = False) -> Any:
         """The other side of a sum: a value of the same type, or a number that goes with every component."""
@@ -155,7 +155,7 @@ class Operators:
 
     @_or_numpys
     def __rfloordiv__(self, other: object) -> Any:
-        raise self._refused(other, "//", left=True)
+        raise self._operand_error(other, "//", left=True)
 
 
 def _quotients(x: Any, y: Any) -> Any:

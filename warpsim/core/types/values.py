@@ -98,7 +98,7 @@ class Compound(Components, Operators, metaclass=CompoundType):
         object.__setattr__(value, "_data", data)
         return value
 
-    def _copied(self) -> Compound:
+    def _copy(self) -> Compound:
         """The same value in memory of its own."""
         return self._over(self._data.copy())
 

@@ -22,12 +22,12 @@ from ...core.emit.layout import I32, I64
 from ...core.emit.target import Site
 from ...core.frontend.translate.callee import Callee
 from ...core.frontend.translate.conversions import convert
-from ...core.frontend.translate.scope import describe, typed
+from ...core.frontend.translate.scope import describe, typed_value
 from ...core.frontend.translate.translator import Translator
 from ...core.ir.builder import active_builder
 from ...core.ir.nodes import Value
 from ...core.ops.choice import cast
-from ...core.ops.native import ForeignRow, ascii_name, thrown
+from ...core.ops.native import ForeignRow, ascii_name, exception_for
 from ...core.ops.tangents import TangentList
 from ...core.ops.values import from_memory, memory_type, to_memory
 from ...core.types import scalars
@@ -84,7 +84,7 @@ class NumbaFunction(Callee):
         try:
             result = self(*args)
         except Exception as error:
-            raise thrown(self.title, b"raised an exception", None) from error
+            raise exception_for(self.title, b"raised an exception", None) from error
         return result if part is None else result[part]
 
     def call(self, caller: Translator, args: list[Any], keywords: dict[str, Any]) -> Any:
@@ -107,7 +107,7 @@ class NumbaFunction(Callee):
             shown = ", ".join(map(describe, args))
             raise KernelTypeError(f"{self.title} is compiled for other types than ({shown})",
                                   expected=known, help="convert the arguments")  # fmt: skip
-        return [typed(a) for a in args]
+        return [typed_value(a) for a in args]
 
     def row(self, types: tuple[Any, ...], part: int | None = None) -> ForeignRow:
         """The op that calls the function at these types; `part` of the tuple that it returns."""
@@ -115,7 +115,7 @@ class NumbaFunction(Callee):
         if key not in self._rows:
             for t in types:
                 if not scalars.is_scalar(t) or t in (scalars.float16, scalars.bfloat16):
-                        raise KernelTypeError(f"{self.title} is given {type_name(t)}",
+                    raise KernelTypeError(f"{self.title} is given {type_name(t)}",
                                           expected="bool, integers, float32, float64")  # fmt: skip
             returned = self.result(types)
             wrapper = wrap(self.jitted, types, returned if part is None else returned[part], part)

@@ -96,8 +96,8 @@ def rows(x: Floats, at: Ints, out: wp.array2d(dtype=float)):
 @pytest.mark.parametrize("kernel", [two_names, exchanged, branches, until_full, rows], ids=lambda k: k.key)
 def test_buffers_hold_what_registers_would(kernel, monkeypatch):
     made = []
-    make = BufferedLowering.made
-    monkeypatch.setattr(BufferedLowering, "made", lambda self, t: made.append(t) or make(self, t))
+    make = BufferedLowering.allocate
+    monkeypatch.setattr(BufferedLowering, "allocate", lambda self, t: made.append(t) or make(self, t))
     monkeypatch.setattr(wp.config, "cache_kernels", False)
     x = np.linspace(-1.5, 2.0, THREADS).astype(np.float32)
     at = np.array([0, 3, 7, 11, 15, 18], np.int32)
@@ -124,8 +124,8 @@ def shifted(x: Floats, n: int, out: Floats):
 def test_the_reverse_changes_local_arrays_in_place(monkeypatch):
     """Nothing in a loop copies the whole array: what is copied is copied once for a block."""
     copied = []
-    copy = BufferedLowering.copied
-    monkeypatch.setattr(BufferedLowering, "copied", lambda self, v: copied.append(v) or copy(self, v))
+    copy = BufferedLowering.fresh_copy
+    monkeypatch.setattr(BufferedLowering, "fresh_copy", lambda self, v: copied.append(v) or copy(self, v))
     monkeypatch.setattr(wp.config, "cache_kernels", False)
     x, out = wp.ones(3, dtype=float, requires_grad=True), wp.zeros(3, dtype=float, requires_grad=True)
     with wp.Tape() as tape:

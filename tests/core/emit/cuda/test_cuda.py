@@ -370,6 +370,6 @@ def nest(n: int, x: wp.array(dtype=float), y: wp.array(dtype=float)):
 def test_nests_of_loops_are_not_unrolled_as_a_whole(arch):
     """Trips whose largest number is known are otherwise unrolled by the recent NVVM, here to megabytes of code."""
     made = program(nest)
-    text = cuda.translated(made.fn, made.ndim, Options(), made.plan)[1]
+    text = cuda.emit_module(made.fn, made.ndim, Options(), made.plan)[1]
     assert text.count(", !llvm.loop !") == 2  # the two outer loops
     assert len(cuda.emit(made.fn, made.ndim, Options(), made.plan, arch=arch).ptx) < 100_000

@@ -23,7 +23,7 @@ def no_compilers(monkeypatch, tmp_path):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(toolchain.sysconfig, "get_config_var", lambda name: None)
-    monkeypatch.setattr(toolchain, "_packaged", lambda: None)
+    monkeypatch.setattr(toolchain, "_ziglang", lambda: None)
     return tmp_path
 
 
@@ -77,8 +77,8 @@ def test_a_compiler_that_does_not_run_is_reported(no_compilers):
         snippets.library(unit("return 3.0f * x;"))
 
 
-@pytest.mark.skipif(shutil.which("zig") is None and toolchain._packaged() is None, reason="ziglang is not installed")
+@pytest.mark.skipif(shutil.which("zig") is None and toolchain._ziglang() is None, reason="ziglang is not installed")
 def test_the_packaged_compiler_compiles_a_text(monkeypatch):
-    found = toolchain._packaged()
+    found = toolchain._ziglang()
     code, said = found.build(cpp_source(unit("return x * x;")), {})
     assert code is not None, said

@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from warpsim.core.frontend.source.syntax_trees import parsed
+from warpsim.core.frontend.source.syntax_trees import parse_syntax
 
 
 def test_a_disturbed_tree_is_made_again(monkeypatch):
@@ -17,9 +17,9 @@ def test_a_disturbed_tree_is_made_again(monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(ast, "parse", disturbed)
-        trees = parsed("x = 1"), parsed("x + 1", "eval")
+        trees = parse_syntax("x = 1"), parse_syntax("x + 1", "eval")
         with pytest.raises(SyntaxError):
-            parsed("x =")
+            parse_syntax("x =")
     assert [ast.unparse(tree) for tree in trees] == ["x = 1", "x + 1"]
 
 
@@ -30,4 +30,4 @@ def test_what_always_fails_is_told(monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(ast, "parse", broken)
         with pytest.raises(SystemError, match="broken"):
-            parsed("x = 1")
+            parse_syntax("x = 1")

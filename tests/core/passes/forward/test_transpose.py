@@ -10,7 +10,7 @@ from warpsim.core.ir.interpret import Interpreter
 from warpsim.core.ir.nodes import Region, Value
 from warpsim.core.ops import TABLE, sin
 from warpsim.core.ops.construct import components, rebuild
-from warpsim.core.passes.forward.transpose import pushed_forward, transposed
+from warpsim.core.passes.forward.transpose import pushed_forward, transpose
 from warpsim.core.types.compounds import matrix, vector
 from warpsim.core.types.scalars import float64
 from warpsim.errors import CompilerError
@@ -42,7 +42,7 @@ def test_the_transpose_is_the_dual():
     region = traced(linear, V, float64, V, M)
     d, s, x, m = region.params
     seeds = [Value(V), Value(float64)]
-    back = transposed(region, (d, s), seeds)
+    back = transpose(region, (d, s), seeds)
     assert back is not None
     x0, m0 = rng.uniform(-1, 1, 3), rng.uniform(-1, 1, (3, 3))
     d0, s0 = rng.uniform(-1, 1, 3), float64(0.7)
@@ -58,12 +58,12 @@ def test_the_transpose_is_the_dual():
 )
 def test_what_is_not_linear_has_no_transpose(rule):
     region = traced(rule, float64, float64)
-    assert transposed(region, (region.params[0],), [Value(float64)]) is None
+    assert transpose(region, (region.params[0],), [Value(float64)]) is None
 
 
 def test_what_does_not_depend_on_the_inputs_gives_zero():
     region = traced(lambda d, x: (x * x,), float64, float64)
-    back = transposed(region, (region.params[0],), [Value(float64)])
+    back = transpose(region, (region.params[0],), [Value(float64)])
     assert back is not None
     assert back.nodes == []
     assert run(Region(region.params, back.nodes, back.yields), float64(1.0), float64(2.0)) == [0.0]

@@ -5,7 +5,7 @@ import pytest
 from pass_runs import lowered, names
 
 import warpsim as wp
-from warpsim.core.passes.reverse.assumptions import asserted
+from warpsim.core.passes.reverse.assumptions import add_assertions
 from warpsim.core.passes.simplify.dce import dce
 from warpsim.core.passes.simplify.fold import fold
 from warpsim.core.passes.simplify.inline import inline
@@ -72,7 +72,7 @@ def sums(x: Floats, j: Ints, y: Floats):
 )
 def test_what_is_asserted(kernel, count):
     fn = dce(fold(inline(lowered(kernel))))
-    found = names(asserted(fn))
+    found = names(add_assertions(fn))
     assert found.count("assert") >= count
     assert bool(found.count("assert")) == bool(count)
     assert [n for n in found if n not in ("assert", "shape", "ne", "ge", "field")] == [

@@ -9,7 +9,7 @@ from warpsim.core.ir.nodes import For, If
 from warpsim.core.passes.simplify.dce import dce
 from warpsim.core.passes.simplify.fold import fold
 from warpsim.core.passes.simplify.inline import inline
-from warpsim.core.passes.simplify.versioning import versioned
+from warpsim.core.passes.simplify.versioning import add_versions
 
 Floats, Ints = wp.array(dtype=float), wp.array(dtype=int)
 
@@ -51,7 +51,7 @@ def program(kernel):
 )
 def test_which_loops_get_two_versions(kernel, gains):
     fn = program(kernel)
-    found = versioned(fn)
+    found = add_versions(fn)
     assert len(nodes(found, For)) == 1 + gains
     assert len(nodes(found, If)) == gains
     arguments = [np.arange(1, 7, dtype=np.float32), np.array([-3, 2, 4], np.int32), np.zeros(2, np.float32)]

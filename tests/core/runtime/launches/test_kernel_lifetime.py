@@ -241,7 +241,7 @@ def ones(count):
 
 def test_the_limit_of_mappings_is_named(monkeypatch):
     kernel = scaled(1150)
-    monkeypatch.setattr(code_memory, "_protect", lambda *_: (_ for _ in ()).throw(code_memory._refused(4096)))
+    monkeypatch.setattr(code_memory, "_protect", lambda *_: (_ for _ in ()).throw(code_memory._refusal(4096)))
     monkeypatch.setattr(code_memory, "_mappings", lambda: (65530, 65530))
     with pytest.raises(DeviceMemoryError, match=r"65530 memory mappings, and vm\.max_map_count is 65530"):
         launched(kernel)

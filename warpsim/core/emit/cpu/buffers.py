@@ -110,7 +110,7 @@ class BufferedLowering(Lowering):
         if node.results[0].type not in self.types:
             return False
         t = node.results[0].type
-        buffer = self.buffers[node.results[0]] = self.made(t)
+        buffer = self.buffers[node.results[0]] = self.allocate(t)
         self.copy(self.element(node, t), buffer, t)
         return True
 
@@ -129,18 +129,18 @@ class BufferedLowering(Lowering):
 
     # ----- buffers --------------------------------------------------------------------------
 
-    def made(self, t: type[Compound]) -> Any:
+    def allocate(self, t: type[Compound]) -> Any:
         return self.target.stack(llvm_type(t.dtype), t.size)
 
     def own(self, value: Value, node: Node) -> Any:
         """A buffer with a value that may be changed: its own if the value is not used after `node`, else a copy."""
         if value in self.buffers and self.liveness.ends_at(value, node):
             return self.buffers[value]
-        return self.copied(value)
+        return self.fresh_copy(value)
 
-    def copied(self, value: Value) -> Any:
+    def fresh_copy(self, value: Value) -> Any:
         """A new buffer with a value."""
-        buffer = self.made(value.type)
+        buffer = self.allocate(value.type)
         if value in self.buffers:
             self.copy(self.buffers[value], buffer, value.type)
         elif isinstance(value, Constant) and not value.value.numpy().any():
@@ -152,7 +152,7 @@ class BufferedLowering(Lowering):
         return buffer
 
     def readable(self, value: Value) -> Any:
-        return self.buffers[value] if value in self.buffers else self.copied(value)
+        return self.buffers[value] if value in self.buffers else self.fresh_copy(value)
 
     def copy(self, source: ll.Value, target: ll.Value, t: type[Compound]) -> None:
         for here, there in zip(self.chunks(source, t), self.chunks(target, t), strict=True):
@@ -176,7 +176,7 @@ class BufferedLowering(Lowering):
         """Bring what a round of a loop yields to where the next one looks for it."""
         moves = [(value, to) for value, to in self.settling.get(region, ()) if self.buffers.get(value) is not to]
         if any(self.buffers.get(value) is other for value, to in moves for _, other in moves if other is not to):
-            moved = [(self.copied(value), value.type, to) for value, to in moves]
+            moved = [(self.fresh_copy(value), value.type, to) for value, to in moves]
             for buffer, t, to in moved:
                 self.copy(buffer, to, t)
             return
@@ -192,9 +192,9 @@ class BufferedLowering(Lowering):
             if value.type not in self.types:
                 buffers.append(None)
                 continue
-            buffer = self.copied(value) if value in inside else self.own(value, node)
+            buffer = self.fresh_copy(value) if value in inside else self.own(value, node)
             if id(buffer) in taken:
-                buffer = self.copied(value)
+                buffer = self.fresh_copy(value)
             taken.add(id(buffer))
             self.buffers[param] = buffer
             buffers.append(buffer)
@@ -211,7 +211,7 @@ class BufferedLowering(Lowering):
 
     def repeat(self, node: While) -> None:
         buffers = self.carry(node)
-        passed = [self.made(v.type) if v.type in self.types else None for v in node.passed]
+        passed = [self.allocate(v.type) if v.type in self.types else None for v in node.passed]
         for k, value in enumerate(node.passed):
             if k < len(buffers) and value is node.carried[k]:
                 passed[k] = buffers[k]
@@ -226,14 +226,14 @@ class BufferedLowering(Lowering):
         for k, result in enumerate(node.results):
             if result.type in self.types:
                 values = [region.yields[k] for region in node.regions()]
-                buffer = self.shared(node, values)
+                buffer = self.shared_buffer(node, values)
                 if buffer is None or any(buffer is other for other in taken):
                     buffer = self.merged_copy(values, [block for _, block in arms])
                 taken.append(buffer)
                 self.buffers[result] = buffer
         super().join(node, arms, joined)
 
-    def shared(self, node: If, values: list[Value]) -> Any:
+    def shared_buffer(self, node: If, values: list[Value]) -> Any:
         """The buffer in which both arms leave a result, if nobody uses it under another name."""
         yes, no = (self.buffers.get(value) for value in values)
         if yes is None or yes is not no:
@@ -242,7 +242,7 @@ class BufferedLowering(Lowering):
 
     def merged_copy(self, values: list[Value], blocks: list[Any]) -> Any:
         """A new buffer into which each arm copies what it yields."""
-        buffer = self.made(values[0].type)
+        buffer = self.allocate(values[0].type)
         for value, block in zip(values, blocks, strict=True):
             self.b.position_at_end(block)
             self.copy(self.readable(value), buffer, value.type)

@@ -226,7 +226,7 @@ class CpuTarget(ThreadLoops, CpuMath):
         if not self.is_used(call.results[0]):
             return plain
         arms = zip(atomic, plain, strict=True)
-        return [self.lowering.merged(llvm_type(t), [(x, after_shared), (y, after_alone)]) for x, y in arms]
+        return [self.lowering.merge(llvm_type(t), [(x, after_shared), (y, after_alone)]) for x, y in arms]
 
     def component_pointers(self, address: ll.Value, t: type, count: int) -> list[Any]:
         size = scalars.bits(t) // 8
@@ -239,7 +239,7 @@ class CpuTarget(ThreadLoops, CpuMath):
             return self.gathered if call in self.plan.gathered else self.scattered
         return self.concurrent
 
-    def combined(self, kind: str, t: type, old: ll.Value, parts: tuple[ll.Value, ...]) -> Any:
+    def combine(self, kind: str, t: type, old: ll.Value, parts: tuple[ll.Value, ...]) -> Any:
         """As on every target, but exact where threads meet: in any order extremes give the same bits.
 
         A NaN loses against every number and -0 is less than +0. Floats are compared and swapped by
@@ -252,7 +252,7 @@ class CpuTarget(ThreadLoops, CpuMath):
         if kind == "cas":
             word = ll.IntType(register_bits(t))
             return b.select(b.icmp_signed("==", b.bitcast(old, word), b.bitcast(parts[0], word)), parts[1], old)
-        return super().combined(kind, t, old, parts)
+        return super().combine(kind, t, old, parts)
 
     def exchange(self, kind: str, pointer: ll.Value, t: type, parts: tuple[ll.Value, ...]) -> Any:
         """The atomic instruction; floats that x86 cannot do go round a compare-and-swap."""
@@ -280,7 +280,7 @@ class CpuTarget(ThreadLoops, CpuMath):
         seen = b.phi(guess.type)
         seen.add_incoming(guess, before)
         old = from_memory(b, seen, t)
-        pair = self.swap(pointer, t, seen, into_memory(b, self.combined(kind, t, old, parts), t))
+        pair = self.swap(pointer, t, seen, into_memory(b, self.combine(kind, t, old, parts), t))
         seen.add_incoming(b.bitcast(b.extract_value(pair, 0), seen.type), b.block)
         b.cbranch(b.extract_value(pair, 1), done, attempt)
         b.position_at_end(done)

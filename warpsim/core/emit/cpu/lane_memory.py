@@ -120,9 +120,9 @@ class LaneArray:
     def __init__(self, lanes: Any, t: ArrayType):
         self.lanes, self.b = lanes, lanes.b
         self.kinds, self.count = layout.register_types(t.dtype), math.prod(t.local_shape or ())
-        self.parts = [self.made(word_of(kind)) for kind in self.kinds]
+        self.parts = [self.allocate(word_of(kind)) for kind in self.kinds]
 
-    def made(self, word: ll.Type) -> Any:
+    def allocate(self, word: ll.Type) -> Any:
         """Room for one component, of zeros before the first strip: lanes outside a mask may read what nobody stored."""
         lanes, b = self.lanes, self.b
         slot = lanes.target.stack(ll.VectorType(word, lanes.width), self.count)
@@ -132,13 +132,13 @@ class LaneArray:
 
     def load(self, index: ll.Value) -> list[Any]:
         """The elements of all lanes at an index, of each lane its own."""
-        words = self.scattered(index) if is_vector(index) else [self.b.load(self.slot(p, index)) for p in self.parts]
+        words = self.gather_words(index) if is_vector(index) else [self.b.load(self.slot(p, index)) for p in self.parts]
         return [from_word(self.b, x, kind) for x, kind in zip(words, self.kinds, strict=True)]
 
     def slot(self, part: ll.Value, index: ll.Value) -> Any:
         return self.b.gep(part, [index])
 
-    def scattered(self, index: ll.Value) -> list[Any]:
+    def gather_words(self, index: ll.Value) -> list[Any]:
         """Words from a slot that differs by lane; lanes outside the mask read what the first one within it does."""
         b, lanes = self.b, self.lanes
         rooms = [lanes.room(kind) for kind in self.kinds]

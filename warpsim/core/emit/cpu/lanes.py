@@ -22,7 +22,7 @@ from llvmlite import ir as ll
 from ...ir.nodes import Call, Constant, For, If, Node, Region, Value, While, count, walk
 from ...ops.lanes import broadcast, is_vector, lane, picked_lanes, suffix, takes_lanes
 from ...ops.registry import READ
-from ...ops.values import packed
+from ...ops.values import pack
 from ...passes.analysis.lanes import LanePlan
 from ...types import scalars, structs
 from ...types.compounds import is_compound
@@ -122,11 +122,11 @@ class Lanes(Lowering):
         for k in range(self.width):
             components = self.target.value(node, [[lane(self.b, x, k) for x in flat] for flat in args])
             lanes.append([components] if len(node.results) == 1 else components)
-        return [self.transposed([results[r] for results in lanes]) for r in range(len(node.results))]
+        return [self.transpose([results[r] for results in lanes]) for r in range(len(node.results))]
 
-    def transposed(self, lanes: Sequence[list[Any]]) -> list[Any]:
+    def transpose(self, lanes: Sequence[list[Any]]) -> list[Any]:
         """Vectors of the flat values of all lanes."""
-        return [packed(self.b, list(parts)) for parts in zip(*lanes, strict=True)]
+        return [pack(self.b, list(parts)) for parts in zip(*lanes, strict=True)]
 
     # ----- loads ----------------------------------------------------------------------------
 
@@ -206,9 +206,9 @@ class Lanes(Lowering):
         b = self.b
         arms = [self.arm(node.then, condition), self.arm(node.orelse, b.not_(condition))]
         for result, yes, no in zip(node.results, *arms, strict=True):
-            self.env[result] = self.chosen(condition, yes, no)
+            self.env[result] = self.select(condition, yes, no)
 
-    def chosen(self, mask: ll.Value, yes: list[Any], no: list[Any]) -> list[Any]:
+    def select(self, mask: ll.Value, yes: list[Any], no: list[Any]) -> list[Any]:
         """The lanes of one value where a mask holds, and of another elsewhere."""
         pairs = zip(yes, no, strict=True)
         return [x if x is y else self.b.select(mask, self.vector(x), self.vector(y)) for x, y in pairs]
@@ -258,7 +258,7 @@ class Lanes(Lowering):
         bits = ll.IntType(self.width)
         return self.b.icmp_unsigned("!=", self.b.bitcast(mask, bits), ll.Constant(bits, 0))
 
-    def bundled(self, value: Value, flat: list[Any]) -> list[Any]:
+    def bundle(self, value: Value, flat: list[Any]) -> list[Any]:
         """What goes into a phi: of a value that differs between threads, vectors on every way."""
         return [self.vector(x) for x in flat] if value in self.plan.varying else flat
 
@@ -278,7 +278,7 @@ class Lanes(Lowering):
         loop.enter(self.within(less("<", k, trips)))
         self.bind(node.body.params, [[i], *carried])
         yielded = self.region(node.body)
-        carried_on = [self.chosen(self.mask, x, y) for x, y in zip(yielded, carried, strict=True)]
+        carried_on = [self.select(self.mask, x, y) for x, y in zip(yielded, carried, strict=True)]
         loop.close([[b.add(k, ll.Constant(k.type, 1))], [b.add(i, step)], *carried_on])
         self.bind(node.results, carried)
 
@@ -296,12 +296,12 @@ class Lanes(Lowering):
         outer, self.mask = self.mask, alive
         self.bind(node.carried, carried)
         [go_on], *passed = self.region(node.before)
-        left = [self.chosen(alive, x, y) for x, y in zip(passed, results, strict=True)]
+        left = [self.select(alive, x, y) for x, y in zip(passed, results, strict=True)]
         self.mask = outer
         loop.enter(self.b.and_(alive, self.vector(go_on)))
         self.bind(node.body.params, passed)
         yielded = self.region(node.body)
-        carried_on = [self.chosen(self.mask, x, y) for x, y in zip(yielded, carried, strict=True)]
+        carried_on = [self.select(self.mask, x, y) for x, y in zip(yielded, carried, strict=True)]
         loop.close([[self.mask], *left, *carried_on])
         self.bind(node.results, left)
 
@@ -324,8 +324,8 @@ class Lanes(Lowering):
 
     def put_off(self, node: Call, args: list[list[Any]]) -> None:
         """Keep what an effect needs, and which lanes have it, on the stack until the end of the strip."""
-        place = Offsets(self, self.kept).place(node)
-        values = [[self.kept(x) for x in flat] for flat in args[1 + node.args[0].type.ndim :]]
+        place = Offsets(self, self.late_reader).place(node)
+        values = [[self.late_reader(x) for x in flat] for flat in args[1 + node.args[0].type.ndim :]]
         self.waiting.append(Waiting(node, place, values, self.kept_mask()))
 
     def kept_mask(self) -> Any:
@@ -340,7 +340,7 @@ class Lanes(Lowering):
         self.b.store(ll.Constant(bits, -1) if self.mask is None else self.b.bitcast(self.mask, bits), slot)
         return slot
 
-    def kept(self, x: ll.Value) -> Callable[[Any], Any]:
+    def late_reader(self, x: ll.Value) -> Callable[[Any], Any]:
         """A value as what gives it for one lane at the end of the strip: it may be of a block that is skipped."""
         if is_vector(x) or len(self.regions) == 1 or isinstance(x, ll.Constant):
             return self.by_lane(x)

@@ -19,7 +19,7 @@ from llvmlite import binding
 from llvmlite import ir as ll
 
 from ...ops.lanes import is_vector, lane, like, picked_lanes, suffix
-from ...ops.values import llvm_type, packed, unpacked
+from ...ops.values import llvm_type, pack, unpack
 from ...types import scalars
 from ..layout import BYTES
 from ..native import native
@@ -61,7 +61,7 @@ class CpuMath(Target):
         """A function of vectors, lane by lane."""
         b = self.builder
         lanes = [self.math(name, t, tuple(lane(b, x, k) for x in parts)) for k in range(parts[0].type.count)]
-        return packed(b, lanes)
+        return pack(b, lanes)
 
     def by_pieces(self, whole: ll.Function, parts: tuple[ll.Value, ...]) -> Any:
         """A function of vectors, as many lanes at a time as `whole` takes."""
@@ -69,8 +69,8 @@ class CpuMath(Target):
         lanes_out: list[Any] = []
         for start in range(0, lanes, size):
             piece = b.call(whole, [picked_lanes(b, x, range(start, start + size)) for x in parts])
-            lanes_out.extend(unpacked(b, piece)[: lanes - start])
-        return packed(b, lanes_out)
+            lanes_out.extend(unpack(b, piece)[: lanes - start])
+        return pack(b, lanes_out)
 
     def vector_version(self, name: str, symbol: str, kind: ll.FunctionType) -> Any:
         """The function of a vector in libmvec, or None."""
@@ -81,12 +81,12 @@ class CpuMath(Target):
         if not binding.address_of_symbol(vector_symbol):
             return None
         wide = ll.VectorType(kind.return_type, lanes)
-        return _described(self.external(vector_symbol, ll.FunctionType(wide, [wide] * len(kind.args))), *_PURE)
+        return _add_attributes(self.external(vector_symbol, ll.FunctionType(wide, [wide] * len(kind.args))), *_PURE)
 
     def by_library(self, symbol: str, kind: ll.FunctionType, whole: ll.Function | None) -> Any:
         """A function of libm; the vectoriser takes `whole` in its place, if LLVM may know what the function means."""
-        one = _described(self.external(symbol, kind), *_PURE)
-        return _described(one, "nobuiltin") if whole is None else _mapped(one, whole)
+        one = _add_attributes(self.external(symbol, kind), *_PURE)
+        return _add_attributes(one, "nobuiltin") if whole is None else _add_vector_variant(one, whole)
 
     def by_lane(self, symbol: str, kind: ll.FunctionType, whole: ll.Function) -> Any:
         """A function that takes one lane of `whole`; the vectoriser takes `whole` in its place."""
@@ -96,9 +96,9 @@ class CpuMath(Target):
         one = ll.Function(self.builder.module, kind, name)
         one.linkage = "linkonce_odr"  # an internal one would lose operands that are the same in all calls
         b = ll.IRBuilder(one.append_basic_block("entry"))
-        answer = b.call(whole, [packed(b, [x] * whole.function_type.return_type.count) for x in one.args])
+        answer = b.call(whole, [pack(b, [x] * whole.function_type.return_type.count) for x in one.args])
         b.ret(b.extract_element(answer, ll.Constant(ll.IntType(32), 0)))
-        return _mapped(_described(one, *_PURE, "noinline"), whole)
+        return _add_vector_variant(_add_attributes(one, *_PURE, "noinline"), whole)
 
     def list_kept(self) -> None:
         """List vector functions in llvm.compiler.used, so that they survive until the vectoriser wants them."""
@@ -112,14 +112,14 @@ class CpuMath(Target):
         used.initializer = ll.Constant(array, [f.bitcast(BYTES) for f in versions])
 
 
-def _described(fn: ll.Function, *attributes: str) -> Any:
+def _add_attributes(fn: ll.Function, *attributes: str) -> Any:
     for attribute in attributes:
         set.add(fn.attributes, attribute)  # llvmlite's own list lacks the newer spellings
     return fn
 
 
-def _mapped(one: ll.Function, whole: ll.Function) -> Any:
+def _add_vector_variant(one: ll.Function, whole: ll.Function) -> Any:
     """Tell the vectoriser of the vector version."""
     wide = whole.function_type
     mapping = f"_ZGV_LLVM_N{wide.return_type.count}{'v' * len(wide.args)}_{one.name}({whole.name})"
-    return _described(one, f'"vector-function-abi-variant"="{mapping}"')
+    return _add_attributes(one, f'"vector-function-abi-variant"="{mapping}"')

@@ -156,11 +156,11 @@ class CudaAtomics(Target):
             old.add_incoming(bits, block)
         return old
 
-    def combined(self, kind: str, t: type, old: ll.Value, parts: tuple[ll.Value, ...]) -> Any:
+    def combine(self, kind: str, t: type, old: ll.Value, parts: tuple[ll.Value, ...]) -> Any:
         """As on every target, but floats follow the rules of the atomics above."""
         b, x = self.builder, parts[0]
         if not scalars.is_float(t) or kind not in ("min", "max", "cas"):
-            return super().combined(kind, t, old, parts)
+            return super().combine(kind, t, old, parts)
         bits = [b.bitcast(v, ll.IntType(register_bits(t))) for v in (x, old)]
         if kind == "cas":
             return b.select(b.icmp_unsigned("==", *bits), parts[1], old)
@@ -184,7 +184,7 @@ class CudaAtomics(Target):
         seen = b.phi(I32)
         seen.add_incoming(guess, before)
         old = from_memory(b, b.bitcast(b.trunc(b.lshr(seen, shift), narrow), memory_type(t)), t)
-        new = b.zext(b.bitcast(into_memory(b, self.combined(kind, t, old, parts), t), narrow), I32)
+        new = b.zext(b.bitcast(into_memory(b, self.combine(kind, t, old, parts), t), narrow), I32)
         desired = b.or_(b.and_(seen, others), b.shl(new, shift))
         pair = b.cmpxchg(place, seen, desired, "monotonic", "monotonic")
         seen.add_incoming(b.extract_value(pair, 0), b.block)

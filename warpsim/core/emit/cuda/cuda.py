@@ -73,7 +73,7 @@ def machine_codes(
     lineinfo: bool = False,
 ) -> list[CudaCode]:  # fmt: skip
     """As `machine_code`, for several compute capabilities: the kernel is emitted once."""
-    target, text, size = translated(fn, ndim, options, plan, lineinfo)
+    target, text, size = emit_module(fn, ndim, options, plan, lineinfo)
     natives = [cpp_source(unit) for unit in snippets.units(fn)]
     codes = [_cubin(text, natives, fn.name, nvvm.runs_on(arch), options.fast_math, lineinfo) for arch in archs]
     return [CudaCode(c, tuple(target.sites), size, target.accumulators.used, options.bounds[0]) for c in codes]
@@ -94,7 +94,7 @@ def emit(
     lineinfo: bool = False,
 ) -> CudaArtefact:  # fmt: skip
     """The PTX that `machine_code` assembles; raises what that raises but for the assembler's refusals."""
-    target, text, size = translated(fn, ndim, options, plan, lineinfo)
+    target, text, size = emit_module(fn, ndim, options, plan, lineinfo)
     offsets, _ = layout.argument_offsets([p.type for p in fn.params])
     natives = tuple(cpp_source(unit) for unit in snippets.units(fn))
     assembly = nvvm.ptx(text, fn.name, arch, options.fast_math)
@@ -109,7 +109,7 @@ def assemble(ptx: str, arch: tuple[int, int], natives: tuple[str, ...] = ()) -> 
 # ----- the module ---------------------------------------------------------------------------
 
 
-def translated(
+def emit_module(
     fn: Function, ndim: int, options: Options, plan: AtomicPlan, lineinfo: bool = False
 ) -> tuple[CudaTarget, str, int]:
     """What emitted the kernel, its module as LLVM text for NVVM, and the bytes of its argument block."""

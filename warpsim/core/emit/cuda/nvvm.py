@@ -32,12 +32,12 @@ def ptx(text: str, name: str, arch: tuple[int, int], fast_math: bool = False) ->
     `ImportError` without libNVVM, `DeviceError` for an `arch` that it does not know, and `CompilerError`
     with its words when it refuses the text of the kernel `name`, which is a defect of the emitter.
     """
-    return _compiled(text, name, arch, fast_math).decode().rstrip("\0")
+    return _compile(text, name, arch, fast_math).decode().rstrip("\0")
 
 
 def lto(text: str, name: str, arch: tuple[int, int], fast_math: bool = False) -> bytes:
     """As `ptx`, but in NVIDIA's form for optimisation when modules are linked."""
-    return _compiled(text, name, arch, fast_math, "-gen-lto")
+    return _compile(text, name, arch, fast_math, "-gen-lto")
 
 
 def rounding(fast_math: bool) -> list[str]:
@@ -66,7 +66,7 @@ def known_archs() -> tuple[tuple[int, int], ...]:
     return tuple((n // 10, n % 10) for n in numbers)
 
 
-def _compiled(text: str, name: str, arch: tuple[int, int], fast_math: bool, *more: str) -> bytes:
+def _compile(text: str, name: str, arch: tuple[int, int], fast_math: bool, *more: str) -> bytes:
     options = [f"-arch=compute_{arch[0]}{arch[1]}", *rounding(fast_math), "-opt=3", *more]
     content, library, device = text.encode(), _library(), tools.device_functions()
     with _program(library) as program:

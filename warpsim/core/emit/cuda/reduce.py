@@ -50,7 +50,7 @@ class Accumulators:
             element = call.args[0].type.dtype
             t = scalar_of(element)
             if scalars.bits(t) >= _LEAST_BITS:
-                parts = [self.register(neutral(collected(call), t)) for _ in layout.register_types(element)]
+                parts = [self.register(neutral(combination(call), t)) for _ in layout.register_types(element)]
                 self.registers[call] = parts, self.register(ll.Constant(I1, 0))
         self.used = bool(self.registers)
 
@@ -63,7 +63,7 @@ class Accumulators:
         """What the atomic does instead of updating memory."""
         b, (slots, touched) = self.target.builder, self.registers[call]
         for slot, x in zip(slots, flat, strict=True):
-            b.store(self.target.combined(kind, t, b.load(slot), (x,)), slot)
+            b.store(self.target.combine(kind, t, b.load(slot), (x,)), slot)
         b.store(ll.Constant(I1, 1), touched)
 
     def close(self) -> None:
@@ -71,14 +71,14 @@ class Accumulators:
         b, target = self.target.builder, self.target
         registers, self.registers = self.registers, {}
         for call, (slots, touched) in registers.items():
-            kind, t = collected(call), scalar_of(call.args[0].type.dtype)
+            kind, t = combination(call), scalar_of(call.args[0].type.dtype)
             elected = b.call(leads(target), [b.load(touched)])
             totals = [b.call(combines(target, kind, t), [b.load(slot)]) for slot in slots]
             with b.if_then(elected):
                 target.flush(kind, totals, call)
 
 
-def collected(call: Call) -> str:
+def combination(call: Call) -> str:
     """How what threads have is combined: differences are sums of what they subtract, negated."""
     kind = str(call.op.name).removeprefix("atomic_")
     return "add" if kind == "sub" else kind
@@ -140,12 +140,12 @@ def _combine_block(target: Any, kind: str, t: type, x: ll.Value) -> None:
     barrier = target.external("llvm.nvvm.barrier0", ll.FunctionType(ll.VoidType(), []))
     x = _combine_warp(target, kind, t, x, lane, lanes)
     with b.if_then(b.icmp_unsigned("==", lane, ll.Constant(I32, 0))):
-        b.store(x, _shared(target, t, warp))
+        b.store(x, _shared_slot(target, t, warp))
     b.call(barrier, [])
     before = b.block
     with b.if_then(b.icmp_unsigned("==", warp, ll.Constant(I32, 0))):
         warps = b.udiv(b.add(threads, ll.Constant(I32, _WARP - 1)), width)
-        part = b.load(_shared(target, t, lane))
+        part = b.load(_shared_slot(target, t, lane))
         part = b.select(b.icmp_unsigned("<", lane, warps), part, neutral(kind, t))
         total, inside = _combine_warp(target, kind, t, part, lane, lanes), b.block
     result = b.phi(x.type)
@@ -163,7 +163,7 @@ def _combine_warp(target: Any, kind: str, t: type, x: ll.Value, lane: ll.Value, 
         step = ll.Constant(I32, distance)
         other = _from_lane_above(target, x, step)
         there = b.icmp_unsigned("<", b.add(lane, step), lanes)
-        x = b.select(there, target.combined(kind, t, x, (other,)), x)
+        x = b.select(there, target.combine(kind, t, x, (other,)), x)
         distance //= 2
     return x
 
@@ -183,7 +183,7 @@ def _from_lane_above(target: Any, x: ll.Value, step: ll.Value) -> Any:
     return b.bitcast(b.or_(low, b.shl(high, half)), x.type)
 
 
-def _shared(target: Any, t: type, k: ll.Value) -> Any:
+def _shared_slot(target: Any, t: type, k: ll.Value) -> Any:
     """CallSite `k` of a block's shared memory, one for each warp."""
     b, name = target.builder, "warpsim_shared"
     memory = b.module.globals.get(name)

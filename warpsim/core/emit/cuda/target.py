@@ -49,14 +49,14 @@ class _Builder(ll.IRBuilder):  # type: ignore[misc]  # llvmlite ships no types
     def load(self, ptr: ll.Value, *args: Any, **keywords: Any) -> Any:
         if not isinstance(ptr.type.pointee, ll.HalfType):
             return super().load(ptr, *args, **keywords)
-        return self.bitcast(self.moved(super().load(self.bitcast(ptr, I16.as_pointer()))), ll.HalfType())
+        return self.bitcast(self.move_bits(super().load(self.bitcast(ptr, I16.as_pointer()))), ll.HalfType())
 
     def store(self, value: ll.Value, ptr: ll.Value, align: int | None = None) -> Any:
         if isinstance(value.type, ll.HalfType):
-            value, ptr = self.moved(self.bitcast(value, I16)), self.bitcast(ptr, I16.as_pointer())
+            value, ptr = self.move_bits(self.bitcast(value, I16)), self.bitcast(ptr, I16.as_pointer())
         return super().store(value, ptr, align)
 
-    def moved(self, bits: ll.Value) -> Any:
+    def move_bits(self, bits: ll.Value) -> Any:
         return self.asm(ll.FunctionType(I16, [I16]), "mov.b16 $0, $1;", "=h,h", [bits], side_effect=False)
 
 
@@ -132,7 +132,7 @@ class CudaTarget(CudaAtomics):
         self.position.add_incoming(first, before)
         b.cbranch(b.icmp_signed("<", self.position, count), body, done)
         b.position_at_end(body)
-        self.indices = self.decoded(self.position)
+        self.indices = self.decode_index(self.position)
         self.lowering.region(self.fn.body)
         b.branch(self.next)
         b.position_at_end(self.next)
@@ -145,7 +145,7 @@ class CudaTarget(CudaAtomics):
         read = self.external(f"llvm.nvvm.read.ptx.sreg.{name}", ll.FunctionType(I32, []))
         return self.builder.call(read, [])
 
-    def decoded(self, position: ll.Value) -> list[Any]:
+    def decode_index(self, position: ll.Value) -> list[Any]:
         """The thread index of a place in the launch, last dimension fastest."""
         indices: list[ll.Value] = []
         b, rest = self.builder, position
@@ -223,9 +223,9 @@ class CudaTarget(CudaAtomics):
         stem = "float" if source is scalars.float32 else "double"
         number = b.call(self.external(f"__nv_{stem}2{kind}_rz", ll.FunctionType(word, [x.type])), [x])
         number = b.select(b.fcmp_unordered("uno", x, x), ll.Constant(word, 0), number)
-        return number if scalars.bits(target) == width else b.trunc(self.clamped(number, target), llvm_type(target))
+        return number if scalars.bits(target) == width else b.trunc(self.clamp(number, target), llvm_type(target))
 
-    def clamped(self, x: ll.Value, t: type) -> Any:
+    def clamp(self, x: ll.Value, t: type) -> Any:
         """A 32-bit integer limited to the range of a narrower type."""
         b, signed = self.builder, scalars.is_signed(t)
         bits = scalars.bits(t) - signed
@@ -254,14 +254,14 @@ class CudaTarget(CudaAtomics):
         b, at = self.builder, 0
         fn = self.external("vprintf", ll.FunctionType(I32, [BYTES, BYTES]))
         for piece, count in _pieces(text, MAX_PRINTED):
-            some = self.packed(piece, values[at : at + count])
+            some = self.pack_arguments(piece, values[at : at + count])
             at += count
             room = self.stack(ll.LiteralStructType([x.type for x in some] or [I64]), 1)
             for k, x in enumerate(some):
                 b.store(x, b.gep(room, [ll.Constant(I32, 0), ll.Constant(I32, k)]))
             b.call(fn, [self.text(piece), b.bitcast(room, BYTES)])
 
-    def packed(self, piece: str, values: list[Any]) -> list[Any]:
+    def pack_arguments(self, piece: str, values: list[Any]) -> list[Any]:
         """Arguments in the widths that vprintf reads: a character takes 4 bytes, everything else 8."""
         letters = [letter for letter in _CONVERSION.findall(piece) if letter != "%"]
         pairs = zip(values, letters, strict=True)

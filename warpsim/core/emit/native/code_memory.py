@@ -73,7 +73,7 @@ class _Reservation:
         self.length = length
         self.start: int = _libc().mmap(None, length, _NOTHING, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
         if self.start == _FAILED:
-            raise _refused(length)
+            raise _refusal(length)
         self._free: list[tuple[int, int]] = [(self.start, length)]  # apart from each other, in order
 
     @property
@@ -120,10 +120,10 @@ def _libc() -> Any:
 
 def _protect(start: int, length: int, protection: int) -> None:
     if _libc().mprotect(start, length, protection):
-        raise _refused(length)
+        raise _refusal(length)
 
 
-def _refused(length: int) -> DeviceMemoryError:
+def _refusal(length: int) -> DeviceMemoryError:
     """The system's refusal, with the limit that was reached."""
     number = ctypes.get_errno()
     reason = os.strerror(number)

@@ -92,12 +92,12 @@ class Image:
         self._offsets: dict[int, int] = {}
         end = self._place((k for k in placed if not self._sections[k].flags & _WRITE), 0)
         self._find_references(placed)
-        self._table = _aligned(end, _ENTRY_BYTES)
+        self._table = _align_up(end, _ENTRY_BYTES)
         self._stubs = self._table + _ENTRY_BYTES * len(self._entries)
         self.writable_from = self.size = self._stubs + _STUB_BYTES * len(self._entries)
         variables = [k for k in placed if self._sections[k].flags & _WRITE]
         if variables:
-            self.writable_from = _aligned(self.size, mmap.PAGESIZE)
+            self.writable_from = _align_up(self.size, mmap.PAGESIZE)
             self.size = self._place(variables, self.writable_from)
 
     def _is_unwinding(self, section: _Section) -> bool:
@@ -109,7 +109,7 @@ class Image:
             section = self._sections[k]
             if section.flags & _THREAD_LOCAL or section.alignment > mmap.PAGESIZE:
                 raise CompilerError("object code does not link: it has variables of a thread, or aligned beyond a page")
-            self._offsets[k] = _aligned(end, section.alignment or 1)
+            self._offsets[k] = _align_up(end, section.alignment or 1)
             end = self._offsets[k] + section.size
         return end
 
@@ -162,7 +162,7 @@ class Image:
             value = self._address(symbol, base) - origin
         else:
             raise CompilerError(f"object code does not link: a reference of the unknown kind {kind}")
-        struct.pack_into("<i" if kind in _NARROW else "<q", image, offset, _signed(value + addend))
+        struct.pack_into("<i" if kind in _NARROW else "<q", image, offset, _sign(value + addend))
 
     def _address(self, number: int, base: int) -> int:
         symbol = self._symbols[number]
@@ -186,10 +186,10 @@ class Image:
         return {s.name: base + self._offsets[s.section] + s.value for s in shown}
 
 
-def _aligned(offset: int, alignment: int) -> int:
+def _align_up(offset: int, alignment: int) -> int:
     return -(-offset // alignment) * alignment
 
 
-def _signed(value: int) -> int:
+def _sign(value: int) -> int:
     """A sum of addresses as a 64-bit number with a sign."""
     return (value + (1 << 63)) % (1 << 64) - (1 << 63)

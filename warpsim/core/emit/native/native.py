@@ -96,7 +96,7 @@ def _assemble(ir_text: str, opt: int, vectorize: bool, unroll: bool) -> bytes:
         tuning.loop_unrolling = False
     passes = llvm.create_pass_builder(machine, tuning)
     manager = passes.getModulePassManager()
-    _unlocked("LLVMPY_RunNewModulePassManager")(manager, module, passes)
+    _without_lock("LLVMPY_RunNewModulePassManager")(manager, module, passes)
     if type(manager)._dispose is llvm.ffi.ObjectRef._dispose:  # llvmlite keeps it, which is 60 KB a module
         llvm.newpassmanagers.NewPassManager._dispose(manager)
     return _object_code(machine, module)
@@ -104,7 +104,7 @@ def _assemble(ir_text: str, opt: int, vectorize: bool, unroll: bool) -> bytes:
 
 def _object_code(machine: llvm.TargetMachine, module: llvm.ModuleRef) -> bytes:
     with llvm.ffi.OutputString() as message:
-        buffer = _unlocked("LLVMPY_TargetMachineEmitToMemory")(machine, module, 1, message)
+        buffer = _without_lock("LLVMPY_TargetMachineEmitToMemory")(machine, module, 1, message)
         if not buffer:
             raise CompilerError(f"LLVM makes no object code: {message}")
     library = llvm.ffi.lib
@@ -114,7 +114,7 @@ def _object_code(machine: llvm.TargetMachine, module: llvm.ModuleRef) -> bytes:
         library.LLVMPY_DisposeMemoryBuffer(buffer)
 
 
-def _unlocked(name: str) -> Any:
+def _without_lock(name: str) -> Any:
     """A function of LLVM's library without the lock that llvmlite puts around every call.
 
     LLVM needs none where threads share no context, and ours never do; with it, they would wait for one another.

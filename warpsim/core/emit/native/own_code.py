@@ -8,7 +8,7 @@ from ..cache import object_cache
 from .native import assemble, host_signature
 
 
-def assembled(source: str, label: str, opt: int = 3) -> bytes:
+def own_object_code(source: str, label: str, opt: int = 3) -> bytes:
     """Object code of LLVM text for this machine. label: what it is, for people who look at the cache."""
     store = object_cache()
     if store is None:

@@ -141,7 +141,7 @@ def library(unit: Unit) -> bytes:
         tools, source = tools_for(unit), cpp_source(unit)
         code, said = tools.build(source, {file_name(unit): unit.text})
         if code is None:
-            raise refused(unit, said)
+            raise compile_error(unit, said)
         if config.verbose:
             log.info("%s of %s compiled", unit.part, unit.function)
         if store is not None:
@@ -149,7 +149,7 @@ def library(unit: Unit) -> bytes:
     return code
 
 
-def refused(unit: Unit, said: str) -> NativeCodeError:
+def compile_error(unit: Unit, said: str) -> NativeCodeError:
     """The compiler's words about a text, and what to do where that is known."""
     lines = list(_about(file_name(unit), said)) or said.splitlines()
     cure = "lines are those of the text given to func_native"

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from .linker import NativeObject
-from .own_code import assembled
+from .own_code import own_object_code
 
 SYMBOL = "warpsim_on_stack"
 """`void warpsim_on_stack(function, block, begin, end, flags, bytes)` calls `function(block, begin, end, flags)`."""
@@ -62,7 +62,9 @@ def with_compiler_room(work: Callable[[], T]) -> T:
 @cache
 def _on_stack() -> NativeObject:
     source = Path(__file__).with_name("stacks.ll").read_text(encoding="utf-8")
-    code = NativeObject(assembled(source, "warpsim stacks", opt=0))  # a tenth of the time to assemble; it is no loop
+    code = NativeObject(
+        own_object_code(source, "warpsim stacks", opt=0)
+    )  # a tenth of the time to assemble; it is no loop
     if code.function("ws_prepare_stacks", ctypes.CFUNCTYPE(ctypes.c_int32))():
         raise MemoryError("the process has no thread-specific key left for the limits of its stacks")
     return code

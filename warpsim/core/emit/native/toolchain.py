@@ -69,7 +69,7 @@ def find() -> Toolchain:
     """The compiler to use now. Raises `NoCompilerError`."""
     for variable in ("CXX", "CC"):
         if text := os.environ.get(variable, "").strip():
-            tools = _named(text)
+            tools = _toolchain_of(text)
             if tools is None:
                 raise NoCompilerError(
                     f"{variable} names the C++ compiler {text!r}, which is not found",
@@ -78,10 +78,10 @@ def find() -> Toolchain:
             return tools
     built_with = (sysconfig.get_config_var(name) or "" for name in ("CXX", "CC"))
     for text in (*built_with, *_NAMES):
-        tools = _named(text)
+        tools = _toolchain_of(text)
         if tools is not None:
             return tools
-    tools = _packaged()
+    tools = _ziglang()
     if tools is None:
         raise NoCompilerError(
             "native functions need a C++ compiler, and none is found",
@@ -90,7 +90,7 @@ def find() -> Toolchain:
     return tools
 
 
-def _named(text: str) -> Toolchain | None:
+def _toolchain_of(text: str) -> Toolchain | None:
     """The compiler that a command line begins with."""
     words = shlex.split(text, posix=os.name != "nt")
     path = shutil.which(words[0]) if words else None
@@ -100,7 +100,7 @@ def _named(text: str) -> Toolchain | None:
     return Toolchain((path, *words[1:]), f"{text} {os.path.realpath(path)} {status.st_size} {status.st_mtime_ns}")
 
 
-def _packaged() -> Toolchain | None:
+def _ziglang() -> Toolchain | None:
     """The compiler in the package `ziglang`, which is Clang with a C and a C++ library."""
     try:
         version = importlib.metadata.version("ziglang")

@@ -34,7 +34,7 @@ from ..rules.calls import call_op
 from ..rules.local_functions import LocalFunction
 from ..source.source import Source
 from ..translate.callee import Callee
-from ..translate.scope import Scope, describe, typed
+from ..translate.scope import Scope, describe, typed_value
 from ..translate.translator import Translator
 from .functions import Func, operand_key, parameters, runtime_values
 
@@ -78,7 +78,7 @@ class Gradient(Callee):
     def call(self, caller: Translator, args: list[Any], keywords: dict[str, Any]) -> Any:
         """Append a call of the derivative at the operands' types."""
         operands, seeds = self.split(args, keywords)
-        fn, derivative = self.derived(caller, operands)
+        fn, derivative = self.derive(caller, operands)
         outputs = [v for v in fn.body.yields if has_cotangent(v.type)]
         values = tuple(v for o in operands for v in runtime_values(o))
         answer = caller.builder.call(derivative, (*values, *self.seeds(outputs, seeds)), derivative.result_types)
@@ -106,16 +106,16 @@ class Gradient(Callee):
                 raise KernelTypeError(f"{self.function.name}: this form writes to its arguments and returns nothing")
             return operands
         row = self.function.find([operand_type(a) for a in args])
-        return [typed(a, t) for a, t in zip(args, row.arg_types, strict=True)]
+        return [typed_value(a, t) for a, t in zip(args, row.arg_types, strict=True)]
 
-    def derived(self, caller: Translator, operands: list[Any]) -> tuple[Function, Function]:
+    def derive(self, caller: Translator, operands: list[Any]) -> tuple[Function, Function]:
         """A call of the function as a function of its own, and its derivative; made once per types."""
         key = (self, operand_key(operands))
         if key not in caller.session:
             scope, params = parameters(operands, [f"x{k}" for k in range(len(operands))])
             region = Region(params)
             with caller.builder.inside(region):
-                result = self.called(caller, list(scope.values()))
+                result = self.call_on_operands(caller, list(scope.values()))
             region.yields = tuple(runtime_values(result if isinstance(result, tuple) else (result,)))
             self.check(region)
             fn = Function(self.__name__, region)
@@ -123,7 +123,7 @@ class Gradient(Callee):
         pair: tuple[Function, Function] = caller.session[key]
         return pair
 
-    def called(self, caller: Translator, operands: list[Any]) -> Any:
+    def call_on_operands(self, caller: Translator, operands: list[Any]) -> Any:
         if isinstance(self.function, Func):
             return self.function.call(caller, operands, {})
         return call_op(caller, self.function, operands, {})
@@ -148,7 +148,7 @@ class Gradient(Callee):
                 expected=f"{len(outputs)}, one per output: {types}",
                 help="write them after the arguments, or leave all out",
             )
-        seeds = [typed(seed, output.type) for seed, output in zip(seeds_in, outputs, strict=True)]
+        seeds = [typed_value(seed, output.type) for seed, output in zip(seeds_in, outputs, strict=True)]
         if any(seed.type is not output.type for seed, output in zip(seeds, outputs, strict=True)):
             shown = ", ".join(type_name(s.type) for s in seeds)
             raise CustomGradientError(f"wp.grad({self.function.name}) gets seeds {shown}", expected=types)

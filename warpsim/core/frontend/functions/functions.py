@@ -37,16 +37,16 @@ from ..rules.local_functions import LocalFunction
 from ..source.by_name import ByName
 from ..source.captured import Redefinable
 from ..source.source import Source
-from ..translate.bodies import declared, result_with_chain, typed_result
+from ..translate.bodies import declared_type, result_with_chain, typed_result
 from ..translate.callee import Callee
 from ..translate.conversions import convert
 from ..translate.missing_values import with_zeros
-from ..translate.scope import Scope, describe, typed
+from ..translate.scope import Scope, describe, typed_value
 from ..translate.translator import Translator
 from .host_calls import fits, overload_for
 from .nondiff import as_constant, refuse_writes
 from .overloads import Overload, Static, written_annotations
-from .single_precision import is_bfloat16, narrowed, widened
+from .single_precision import is_bfloat16, narrow, widen
 
 MAX_CALLS = 64  # of one another, while translating
 MAX_SELF_CALLS = 8  # at different types, as a generic function may for the parts of its argument
@@ -113,7 +113,7 @@ class Func(Callee, Redefinable, ByName):
         precise = typed_numbers() if overload.library else nullcontext()
         try:
             with np.errstate(over="ignore"), precise:  # integers wrap in kernels
-                result = overload.function(*args, **overload.renamed(keywords))
+                result = overload.function(*args, **overload.rename(keywords))
         except (AttributeError, IndexError, TypeError) as error:
             if overload.library and not isinstance(error, WarpsimError):  # `Any` took what the body has no use for
                 raise self._refusal(args) from error
@@ -170,12 +170,12 @@ class Func(Callee, Redefinable, ByName):
         """
         overload, operands = self.find(args, keywords)
         if overload.library and overload.generic and any(map(is_bfloat16, operands)):
-            return narrowed(caller, self.call(caller, widened(caller, operands), {}))
+            return narrow(caller, self.call(caller, widen(caller, operands), {}))
         if any(map(_holds_local, operands)):
-            return expanded(caller, refuse_custom(overload), operands)
+            return expand(caller, refuse_custom(overload), operands)
         fn, template = translate(overload, operands, caller)
         if _holds_local(template):
-            return expanded(caller, refuse_custom(overload), operands)
+            return expand(caller, refuse_custom(overload), operands)
         values = tuple(v for o in operands for v in runtime_values(o))
         result = caller.builder.call(fn, values, fn.result_types)
         results = result if isinstance(result, tuple) else (() if result is None else (result,))
@@ -256,13 +256,13 @@ def translate(overload: Overload, operands: list[Any], caller: Translator) -> tu
     return cache[key]
 
 
-def expanded(tr: Translator, overload: Overload, operands: list[Any]) -> Any:
+def expand(tr: Translator, overload: Overload, operands: list[Any]) -> Any:
     """Translate an overload here and now: it takes or returns a function that sees this one's values."""
     key = operand_key(operands)
     check_recursion(overload, key, tr)
     scope = Scope(zip(overload.patterns, operands, strict=True))
     inner = Translator(overload.source, tr.builder, scope, tr, (overload, key), tr.session)
-    inner.expected = declared(overload.returns)
+    inner.expected = declared_type(overload.returns)
     return typed_result(with_references(overload, inner, operands, result_with_chain(inner)))
 
 
@@ -281,7 +281,7 @@ def translated_from(
     inner = Translator(overload.source, builder, scope, tr, (overload, key), tr.session)
     settle_customs(overload)
     inner.start_with(zeros)
-    inner.expected = declared(overload.returns)
+    inner.expected = declared_type(overload.returns)
     with builder.active():
         template = typed_result(with_references(overload, inner, operands, result_with_chain(inner)))
     region.yields = tuple(runtime_values(template))
@@ -380,7 +380,7 @@ def _holds_local(operand: object) -> bool:
 
 def _adapts(before: object, after: object) -> bool:
     """Whether a literal takes another type than its own."""
-    return not isinstance(before, Value) and isinstance(after, Value) and typed(before).type is not after.type
+    return not isinstance(before, Value) and isinstance(after, Value) and typed_value(before).type is not after.type
 
 
 def func(

@@ -24,7 +24,7 @@ from ..source.source import Source
 from ..translate.branches import choose, either
 from ..translate.conversions import convert
 from ..translate.forms import adjoint
-from ..translate.scope import describe, placeholder, typed
+from ..translate.scope import describe, placeholder, typed_value
 from ..translate.translator import RULES, Translator
 
 
@@ -114,7 +114,7 @@ class GradientTranslator(Translator):
         """The operand in the type of an input."""
         if isinstance(like, tuple) and isinstance(operand, tuple) and len(like) == len(operand):
             return tuple(self.like(a, b, name) for a, b in zip(operand, like, strict=True))
-        return convert(operand, typed(like).type, name)
+        return convert(operand, typed_value(like).type, name)
 
     def lookup(self, name: str) -> Any:
         if name.startswith("wp.adjoint["):

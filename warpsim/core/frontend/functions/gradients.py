@@ -27,7 +27,7 @@ from ...types.arrays import type_name
 from ...types.scalars import canonical
 from ...types.signatures import is_generic, match
 from ..source import names
-from ..translate.bodies import add_chain, declared, run_body, typed_result
+from ..translate.bodies import add_chain, declared_type, run_body, typed_result
 from ..translate.scope import describe
 from ..translate.translator import Translator
 from .functions import FUNCTIONS, Func, Use, operand_key, parameters, runtime_values
@@ -139,10 +139,10 @@ class Custom:
     def parameter_misfit(self, overload: Overload) -> str | None:
         for (name, expected), pattern in zip(overload.patterns.items(), self.patterns, strict=False):
             if not compatible(pattern, expected):
-                return f"parameter {name!r} is {_shown(expected)}, here {_shown(pattern)}"
+                return f"parameter {name!r} is {_show(expected)}, here {_show(pattern)}"
         return None
 
-    def called(self, translator: Translator, use: Use) -> Any:
+    def translate_body(self, translator: Translator, use: Use) -> Any:
         """Translate the body; errors show the calls of the function that led here."""
         try:
             return run_body(translator)
@@ -198,12 +198,12 @@ class CustomGradient(Custom):
         adjoints = self.patterns[len(overload.patterns) :]
         for k, (pattern, output) in enumerate(zip(adjoints, outputs or (), strict=False)):
             if not compatible(pattern, output):
-                return f"the adjoint of output {k} is {_shown(output)}, here {_shown(pattern)}"
+                return f"the adjoint of output {k} is {_show(output)}, here {_show(pattern)}"
         return self.parameter_misfit(overload)
 
     def expected(self, overload: Overload) -> str:
         outputs = output_patterns(overload)
-        shown = ["adj_ret", "..."] if outputs is None else [f"adj_{k}: {_shown(p)}" for k, p in enumerate(outputs)]
+        shown = ["adj_ret", "..."] if outputs is None else [f"adj_{k}: {_show(p)}" for k, p in enumerate(outputs)]
         return f"({', '.join([*_shown_parameters(overload), *shown])})"
 
     def at(self, use: Use) -> Function | None:
@@ -221,12 +221,12 @@ class CustomGradient(Custom):
             why = f"it has {counted(count, 'adjoint parameter')}, and {name} returns {returned}"
             raise self.error(why, expected=signature, help="one adjoint per output, after the inputs")
         if not self.own.fits([*use.operands, *outputs]):
-            shown = ", ".join(_shown(p) for p in self.patterns[len(use.operands) :])
+            shown = ", ".join(_show(p) for p in self.patterns[len(use.operands) :])
             why = f"its adjoint parameters are {shown}, and the outputs {', '.join(map(describe, outputs))}"
             raise self.error(why, expected=signature, help="an adjoint has the type of its output")
-        return self.translated(use, outputs)
+        return self.translate(use, outputs)
 
-    def translated(self, use: Use, outputs: list[Any]) -> Function:
+    def translate(self, use: Use, outputs: list[Any]) -> Function:
         operands, source = [*use.operands, *outputs], self.own.source
         scope, params = parameters(operands, list(self.own.patterns))
         inputs = dict(list(scope.items())[: len(use.operands)])
@@ -235,7 +235,7 @@ class CustomGradient(Custom):
         key = (self.own, operand_key(operands))
         translator = GradientTranslator(source, builder, scope, None, key, use.session)
         translator.begin(inputs)
-        self.called(translator, use)
+        self.translate_body(translator, use)
         region.yields = translator.cotangents()
         return Function(self.own.function.__name__, region, source.whole())
 
@@ -253,9 +253,9 @@ class CustomReplay(Custom):
             return f"it has {counted(len(self.patterns), 'parameter')}, expected {len(overload.patterns)}"
         expected, returned = output_patterns(overload), output_patterns(self.own)
         if expected is not None and returned is not None:
-            shown = ", ".join(map(_shown, returned)) or "nothing"
+            shown = ", ".join(map(_show, returned)) or "nothing"
             if len(expected) != len(returned) or not all(map(compatible, returned, expected)):
-                return f"it returns {shown}, expected {', '.join(map(_shown, expected)) or 'nothing'}"
+                return f"it returns {shown}, expected {', '.join(map(_show, expected)) or 'nothing'}"
         return self.parameter_misfit(overload)
 
     def expected(self, overload: Overload) -> str:
@@ -268,8 +268,8 @@ class CustomReplay(Custom):
         region = Region(params)
         key = (self.own, operand_key(use.operands))
         translator = Translator(self.own.source, Builder(region), scope, None, key, use.session)
-        translator.expected = declared(self.own.returns)
-        result = typed_result(self.called(translator, use))
+        translator.expected = declared_type(self.own.returns)
+        result = typed_result(self.translate_body(translator, use))
         if operand_key(result) != operand_key(use.template):
             raise self.error(
                 f"it returns {_results(result)}, and {use.overload.function.__name__} returns {_results(use.template)}",
@@ -304,9 +304,9 @@ def _results(template: object) -> str:
     return "nothing" if template is None else describe(template)
 
 
-def _shown(pattern: object) -> str:
+def _show(pattern: object) -> str:
     return "Any" if pattern is Any else type_name(canonical(pattern))
 
 
 def _shown_parameters(overload: Overload) -> list[str]:
-    return [f"{name}: {_shown(pattern)}" for name, pattern in overload.patterns.items()]
+    return [f"{name}: {_show(pattern)}" for name, pattern in overload.patterns.items()]

@@ -13,14 +13,14 @@ def overload_for(overloads: list[Overload], args: tuple[Any, ...], keywords: dic
     """The overload that fits best, else the first."""
     fitting = [o for o in overloads if fits(o, args, keywords)]
     if len(fitting) > 1:
-        fitting.sort(key=lambda o: (_retyped(o, args, keywords), o.generic))
+        fitting.sort(key=lambda o: (_count_retyped(o, args, keywords), o.generic))
     return fitting[0] if fitting else overloads[0]
 
 
-def _retyped(overload: Overload, args: tuple[Any, ...], keywords: dict[str, Any]) -> int:
+def _count_retyped(overload: Overload, args: tuple[Any, ...], keywords: dict[str, Any]) -> int:
     """How many of Python's own numbers would take another type than their own."""
     bound: dict[Any, Any] = {}
-    named = overload.named(args, keywords) or {}
+    named = overload.arguments_by_name(args, keywords) or {}
     pairs = [(overload.patterns[name], operand_pattern_type(a)) for name, a in named.items()]
     for pattern, t in pairs:
         if not isinstance(t, Weak | Static) and not isinstance(pattern, ArrayType):
@@ -31,7 +31,7 @@ def _retyped(overload: Overload, args: tuple[Any, ...], keywords: dict[str, Any]
 
 def fits(overload: Overload, args: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
     """Whether an overload takes arguments of these types; arrays are not looked at."""
-    named = overload.named(args, keywords)
+    named = overload.arguments_by_name(args, keywords)
     if named is None:
         return False
     bound: dict[Any, Any] = {}

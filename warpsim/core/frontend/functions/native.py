@@ -30,7 +30,7 @@ from ...types.structs import Struct
 from ..rules.addresses import Address, native_operands
 from ..rules.targets import read, write
 from ..source.source import Source
-from ..translate.scope import describe, typed
+from ..translate.scope import describe, typed_value
 from ..translate.translator import Translator
 from .functions import Func, declared_anew
 
@@ -160,7 +160,7 @@ class NativeFunc(Func):
                 params.append((name, operand))
             elif operand.array is None:
                 copies[f"{name}_value"] = operand.place
-                params.append((f"{name}_value", typed(read(caller, operand.place))))
+                params.append((f"{name}_value", typed_value(read(caller, operand.place))))
                 lines.append(f"const uint64_t {name} = (uint64_t)&{name}_value;")
             else:
                 parts, line = native_operands(caller, name, operand)
@@ -199,7 +199,7 @@ class NativeFunc(Func):
         """The IR function at parameters, with the gradient and the replay that the texts give it."""
         if at not in self._made:
             row = native_row(self._forward("snippet", self.texts.snippet, at))
-            fn = self._wrapped(row, at)
+            fn = self._wrap(row, at)
             fn.replay = self._replay(row, at)
             fn.grad = None if at.prologue else self._gradient(at)
             self._made[at] = fn
@@ -251,7 +251,7 @@ class NativeFunc(Func):
             )  # fmt: skip
         return t
 
-    def _wrapped(self, row: NativeRow, at: Parameters) -> Function:
+    def _wrap(self, row: NativeRow, at: Parameters) -> Function:
         params = self._parameters(at)
         region, builder = self._region(params)
         results = builder.call(row, params, row.unit.result_types if row.unit else ())
@@ -267,7 +267,7 @@ class NativeFunc(Func):
         assert row.unit is not None
         text, results = self.texts.replay, row.unit.result_types
         if text is not None and (text.strip() or results):
-            return self._wrapped(native_row(self._forward("replay_snippet", text, at)), at)
+            return self._wrap(native_row(self._forward("replay_snippet", text, at)), at)
         if results and row.effect in (PURE, READ):
             return None
         region, builder = self._region(self._parameters(at))

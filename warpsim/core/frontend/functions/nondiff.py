@@ -17,7 +17,7 @@ from ...types.structs import is_struct
 def refuse_writes(fn: Function) -> None:
     """Raise where a `nondiff` function may change an array of floats that is not its own: gradients would miss it."""
     bases, own = points_to(fn), set(fn.params)
-    for call, array in _written(fn):
+    for call, array in _written_arrays(fn):
         known = all(base is not None and base.holder not in own for base in bases.get(array, UNKNOWN))
         if isinstance(array.type, ArrayType) and has_cotangent(array.type.dtype) and not known:
             raise CustomGradientError(
@@ -37,13 +37,13 @@ def as_constant(result: Value) -> Value:
     return result
 
 
-def _written(fn: Function) -> Iterator[tuple[Call, Value]]:
+def _written_arrays(fn: Function) -> Iterator[tuple[Call, Value]]:
     """The arrays that a function and what it calls write to."""
     for node in walk(fn.body):
         if not isinstance(node, Call):
             continue
         if isinstance(node.op, Function):
-            yield from _written(node.op)
+            yield from _written_arrays(node.op)
         elif node.op.opaque:
             yield from ((node, node.args[k]) for k in node.op.writes)
         elif node.op.effect in (WRITE, ATOMIC) and node.op.name != "local_array":

@@ -17,9 +17,9 @@ from ...types.signatures import WEAK_FLOAT, WEAK_INT, Weak, is_generic, match, m
 from ..rules.addresses import Address
 from ..rules.array_slices import ArraySlice
 from ..source.captured import Redefinable
-from ..source.names import assigned
+from ..source.names import assigned_names
 from ..source.source import Source, evaluated_annotations
-from ..translate.scope import is_number, typed
+from ..translate.scope import is_number, typed_value
 
 
 class Overload:
@@ -69,7 +69,7 @@ class Overload:
         if not isinstance(t, Reference) or not isinstance(t.dtype, ArrayType):
             return isinstance(t, Reference)
         body = getattr(self.source.tree, "body", [])
-        return isinstance(body, list) and name in assigned(body, lambda call: ())[0]
+        return isinstance(body, list) and name in assigned_names(body, lambda call: ())[0]
 
     @property
     def references(self) -> dict[int, str]:
@@ -96,21 +96,21 @@ class Overload:
 
     def bind(self, args: list[Any], keywords: dict[str, Any]) -> list[Any] | None:
         """Operands in parameter order with defaults filled in, or None when they do not fit."""
-        named = self.named(args, keywords)
+        named = self.arguments_by_name(args, keywords)
         if named is None:
             return None
         bound = inspect.BoundArguments(self.signature, named)
         bound.apply_defaults()
         return list(bound.arguments.values())
 
-    def named(self, args: Sequence[Any], keywords: dict[str, Any]) -> dict[str, Any] | None:
+    def arguments_by_name(self, args: Sequence[Any], keywords: dict[str, Any]) -> dict[str, Any] | None:
         """Arguments by the names of parameters, or None when they do not fit."""
         try:
-            return self.signature.bind(*args, **self.renamed(keywords)).arguments
+            return self.signature.bind(*args, **self.rename(keywords)).arguments
         except TypeError:
             return None
 
-    def renamed(self, keywords: dict[str, Any]) -> dict[str, Any]:
+    def rename(self, keywords: dict[str, Any]) -> dict[str, Any]:
         """Keywords by the names of parameters: those of the first overload stand for the same parameters here."""
         known = self.signature.parameters
         return {name if name in known else self.aliases.get(name, name): x for name, x in keywords.items()}
@@ -131,9 +131,9 @@ class Overload:
                 matched = match_weak(pattern, t, bound)
                 if matched is None:
                     return None
-                operand = typed(operand, matched)
+                operand = typed_value(operand, matched)
             elif not isinstance(t, Static):
-                operand = operand if isinstance(operand, (tuple, ArraySlice)) else typed(operand)
+                operand = operand if isinstance(operand, (tuple, ArraySlice)) else typed_value(operand)
             out.append(operand)
         return out
 
@@ -172,7 +172,7 @@ def operand_pattern_type(operand: object) -> Any:
     if is_number(operand):
         if type(operand) in (int, float):
             return WEAK_INT if type(operand) is int else WEAK_FLOAT
-        return typed(operand).type
+        return typed_value(operand).type
     if isinstance(operand, tuple) and all(not isinstance(operand_pattern_type(o), Static) for o in operand):
         return tuple(operand_pattern_type(o) for o in operand)
     return Static(operand)

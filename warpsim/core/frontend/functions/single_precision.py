@@ -15,15 +15,15 @@ def is_bfloat16(operand: object) -> bool:
     return isinstance(operand, Value) and scalars.is_bfloat16(compounds.scalar_of(operand.type))
 
 
-def widened(tr: Translator, operands: list[Any]) -> list[Any]:
+def widen(tr: Translator, operands: list[Any]) -> list[Any]:
     """Operands with those of bfloat16 in single precision."""
     return [tr.emit(choice.cast, o, to=_over(o.type, scalars.float32)) if is_bfloat16(o) else o for o in operands]
 
 
-def narrowed(tr: Translator, result: object) -> Any:
+def narrow(tr: Translator, result: object) -> Any:
     """A result with what is in single precision, in tuples too, rounded to bfloat16."""
     if isinstance(result, tuple):
-        return tuple(narrowed(tr, part) for part in result)
+        return tuple(narrow(tr, part) for part in result)
     if not isinstance(result, Value) or compounds.scalar_of(result.type) is not scalars.float32:
         return result
     return tr.emit(choice.cast, result, to=_over(result.type, scalars.bfloat16))

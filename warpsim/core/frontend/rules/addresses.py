@@ -17,7 +17,7 @@ from ...ops import memory
 from ...ops.registry import TABLE
 from ...types import scalars
 from ..translate.conversions import converted_scalar
-from ..translate.scope import typed
+from ..translate.scope import typed_value
 from ..translate.translator import Translator
 
 
@@ -58,7 +58,7 @@ def native_operands(tr: Translator, name: str, address: Address) -> tuple[list[t
 
 def from_start(tr: Translator, array: Value, axis: int, index: object) -> Value:
     """An index that counts from the start, as native text does."""
-    index = typed(index)
+    index = typed_value(index)
     if (isinstance(index, Constant) and int(index.value) >= 0) or not scalars.is_signed(index.type):
         return index
     extent = converted_scalar(tr, tr.emit(memory.shape, array, axis=axis), index.type)

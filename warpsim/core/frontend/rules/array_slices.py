@@ -20,7 +20,7 @@ from ...ops.registry import TABLE
 from ...types import scalars
 from ...types.arrays import MAX_NDIM, ArrayType, array_type
 from ..translate.conversions import converted_scalar
-from ..translate.scope import typed
+from ..translate.scope import typed_value
 from ..translate.translator import Translator
 
 
@@ -70,7 +70,7 @@ def sliced_array(tr: Translator, base: Value | ArraySlice, indices: list[Any]) -
 def whole(tr: Translator, array: Value) -> list[Axis]:
     """All positions of every axis of an array."""
     extents = (tr.emit(memory.shape, array, axis=k) for k in range(array.type.ndim))
-    return [Axis(typed(0), typed(1), extent) for extent in extents]
+    return [Axis(typed_value(0), typed_value(1), extent) for extent in extents]
 
 
 def element_indices(tr: Translator, view: ArraySlice, indices: list[Any]) -> list[Value]:
@@ -95,17 +95,17 @@ def part_of(tr: Translator, axis: Axis, node: ast.Slice) -> Axis:
     """The positions that a slice leaves of an axis."""
     bounds = (node.lower, node.upper, node.step)
     lower, upper, step = (None if p is None else _int32(tr, tr.translate(p)) for p in bounds)
-    step = typed(1) if step is None else step
+    step = typed_value(1) if step is None else step
     if isinstance(step, Constant) and int(step.value) == 0:
         raise KernelValueError("slice step cannot be zero")
     if not isinstance(step, Constant):
         tr.emit(assert_, tr.emit(TABLE["ne"], step, 0), message="slice step cannot be zero")
     n = axis.length
     forwards = int(step.value) > 0 if isinstance(step, Constant) else tr.emit(TABLE["gt"], step, 0)
-    least = _either(tr, forwards, typed(0), typed(-1))
+    least = _either(tr, forwards, typed_value(0), typed_value(-1))
     most = _either(tr, forwards, n, tr.emit(TABLE["sub"], n, 1))
-    start = _either(tr, forwards, least, most) if lower is None else _limited(tr, lower, n, least, most)
-    stop = _either(tr, forwards, most, least) if upper is None else _limited(tr, upper, n, least, most)
+    start = _either(tr, forwards, least, most) if lower is None else _limit(tr, lower, n, least, most)
+    stop = _either(tr, forwards, most, least) if upper is None else _limit(tr, upper, n, least, most)
     # The distance over the step, rounded up.
     size = tr.emit(TABLE["neg"], tr.emit(TABLE["floordiv"], tr.emit(TABLE["sub"], start, stop), step))
     first = tr.emit(TABLE["add"], axis.start, tr.emit(TABLE["mul"], start, axis.step))
@@ -129,7 +129,7 @@ def slice_attribute(tr: Translator, view: ArraySlice, name: str) -> Any:
     if name == "shape":
         return extents(view)
     if name == "size":
-        total = typed(1)
+        total = typed_value(1)
         for extent in extents(view):
             total = tr.emit(TABLE["mul"], total, extent)
         return total
@@ -138,7 +138,7 @@ def slice_attribute(tr: Translator, view: ArraySlice, name: str) -> Any:
     raise KernelTypeError(f"{view.__name__} has no attribute {name!r}", expected="shape, size, ndim, dtype")
 
 
-def _limited(tr: Translator, bound: Value, n: Value, least: Value, most: Value) -> Value:
+def _limit(tr: Translator, bound: Value, n: Value, least: Value, most: Value) -> Value:
     """A bound of a slice within the axis: negative ones count from its end."""
     from_end = tr.emit(TABLE["max"], tr.emit(TABLE["add"], bound, n), least)
     if isinstance(bound, Constant):
@@ -160,4 +160,4 @@ def _int32(tr: Translator, index: object) -> Value:
     t = index.type if isinstance(index, Value) else type(index)
     if t is not int and not scalars.is_integer(t):
         raise KernelTypeError(f"an index or bound of a slice of an array is {t.__name__}", expected="an integer")
-    return typed(converted_scalar(tr, index, scalars.int32))
+    return typed_value(converted_scalar(tr, index, scalars.int32))

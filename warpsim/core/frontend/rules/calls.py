@@ -27,7 +27,7 @@ from ..translate.assigned import changed_arguments, inout_arguments, static_call
 from ..translate.callee import Callee
 from ..translate.conversions import truth
 from ..translate.forms import FORMS, form
-from ..translate.scope import describe, is_number, typed
+from ..translate.scope import describe, is_number, typed_value
 from ..translate.translator import Translator, translates
 from .addresses import Address
 from .array_slices import ArraySlice, element_indices
@@ -113,7 +113,7 @@ def call_op(tr: Translator, op: Op, args: list[Any], keywords: dict[str, Any]) -
         return form_printf(tr, op, args, keywords)
     ordered = in_order(tr, op, args, keywords) if keywords else args
     if op.name == "where" and ordered:
-        ordered = [typed(truth(tr, ordered[0])), *ordered[1:]]
+        ordered = [typed_value(truth(tr, ordered[0])), *ordered[1:]]
     if any(isinstance(a, ArraySlice) for a in ordered):
         ordered = on_elements(tr, op, ordered)
     if ordered and all(map(is_number, ordered)):
@@ -343,9 +343,9 @@ def form_expect(tr: Translator, callee: Callable[..., Any], args: list[Any], key
     bound = inspect.signature(callee).bind(*args, **keywords)
     bound.apply_defaults()
     a, b, *rest = bound.args
-    first = typed(a, b.type if isinstance(b, Value) else None)
+    first = typed_value(a, b.type if isinstance(b, Value) else None)
     with tr.builder.active():
-        callee(first, typed(b, first.type), *rest)
+        callee(first, typed_value(b, first.type), *rest)
 
 
 @form("print")
@@ -356,23 +356,23 @@ def form_print(tr: Translator, callee: Callable[..., Any], args: list[Any], keyw
         raise KernelTypeError(f"print({', '.join(keywords)}=)", expected="constant text for sep and end")
     pieces, values = [], []
     for a in args:
-        text, shown = printed(tr, a)
+        text, shown = print_parts(tr, a)
         pieces.append(text)
         values.extend(shown)
     text = _literal(options["sep"]).join(pieces) + _literal(options["end"])
     tr.emit(debug.printf, *values, format=text, shows_adjoints=True)
 
 
-def printed(tr: Translator, operand: object) -> tuple[str, list[Value]]:
+def print_parts(tr: Translator, operand: object) -> tuple[str, list[Value]]:
     """How print shows an operand: text with conversions, and the values for them."""
     if isinstance(operand, str):
         return _literal(operand), []
-    value = typed(operand)
+    value = typed_value(operand)
     if isinstance(value.type, ArrayType):
         extents = [tr.emit(memory.shape, value, axis=k) for k in range(value.type.ndim)]
         return f"array(shape=({', '.join(['%lld'] * len(extents))}), dtype={type_name(value.type.dtype)})", extents
     if structs.is_struct(value.type):
-        parts = [(name, *printed(tr, tr.emit(construct.field, value, name=name))) for name in value.type.fields]
+        parts = [(name, *print_parts(tr, tr.emit(construct.field, value, name=name))) for name in value.type.fields]
         inner = ", ".join(f"{name}={text}" for name, text, _ in parts)
         return f"{value.type.__name__}({inner})", [v for _, _, values in parts for v in values]
     return debug.print_format(value.type), [value]
@@ -383,9 +383,9 @@ def form_printf(tr: Translator, callee: Callable[..., Any], args: list[Any], key
     if keywords:
         raise KernelTypeError(f"printf({', '.join(keywords)}=)", expected="a format and values, without names")
     format, rest = debug.with_texts(args[0] if args else None, args[1:])
-    values = [typed(a) for a in rest]
+    values = [typed_value(a) for a in rest]
     debug.check_format(format, [value.type for value in values])
-    tr.emit(debug.printf, *values, format=debug.widened(format))
+    tr.emit(debug.printf, *values, format=debug.widen(format))
 
 
 def callee_form(callee: object) -> str:

@@ -22,10 +22,10 @@ from ...types import compounds, scalars, structs
 from ...types.arrays import ArrayType, ValueType, type_name
 from ...types.structs import Struct
 from ...types.values import Compound
-from ..source.syntax_trees import parsed
+from ..source.syntax_trees import parse_syntax
 from ..translate.conversions import constructor_name, convert, converted_scalar
 from ..translate.forms import form
-from ..translate.scope import describe, fitting, is_number, typed
+from ..translate.scope import describe, fitting, is_number, typed_value
 from ..translate.translator import Translator
 
 LOCAL_ARRAYS = "local arrays are made by wp.zeros(shape=8, dtype=float)"
@@ -56,14 +56,14 @@ def call_type(tr: Translator, callee: type, args: list[Any], keywords: dict[str,
 def type_of(args: list[Any]) -> Any:
     if len(args) != 1:
         raise KernelTypeError(f"type takes one value, got {len(args)}")
-    return typed(args[0]).type
+    return typed_value(args[0]).type
 
 
 def make_scalar(tr: Translator, t: type, args: list[Any]) -> Any:
     if not args:
-        return typed(t(0))
+        return typed_value(t(0))
     if isinstance(args[0], str) and scalars.is_float(t):
-        return typed(infinity_or_nan(args[0], t))
+        return typed_value(infinity_or_nan(args[0], t))
     return converted_scalar(tr, args[0], t)
 
 
@@ -78,8 +78,8 @@ def make_compound(tr: Translator, t: type[Compound], args: list[Any], keywords: 
         named = ", ".join(f"{name}=" for name in keywords)
         raise KernelTypeError(f"{t.__name__} cannot be made with {named}", expected=components_of(t))
     if not args:
-        return typed(t.wrap(np.zeros(t.shape, t.dtype)))  # a transform too: `t()` on the host is the identity
-    parts = [typed(part, t.dtype) for a in args for part in (a if isinstance(a, tuple) else (a,))]
+        return typed_value(t.wrap(np.zeros(t.shape, t.dtype)))  # a transform too: `t()` on the host is the identity
+    parts = [typed_value(part, t.dtype) for a in args for part in (a if isinstance(a, tuple) else (a,))]
     if len(parts) == 1:
         source = parts[0].type
         if source is t:
@@ -110,7 +110,7 @@ def pose(t: ValueType, args: list[Any], keywords: dict[str, Any]) -> tuple[list[
     if args or not keywords or set(keywords) - {"p", "q"}:
         return args, keywords
     still = compounds.transformation(t.dtype)()
-    return [keywords.get("p", typed(still.p)), keywords.get("q", typed(still.q))], {}
+    return [keywords.get("p", typed_value(still.p)), keywords.get("q", typed_value(still.q))], {}
 
 
 def make_struct(tr: Translator, t: type[Struct], args: list[Any], keywords: dict[str, Any]) -> Value:
@@ -124,7 +124,7 @@ def make_struct(tr: Translator, t: type[Struct], args: list[Any], keywords: dict
     unknown = sorted(set(keywords) - set(t.fields))
     if unknown:
         raise KernelAttributeError(f"struct {t.__name__} has no field {unknown[0]!r}", expected=", ".join(t.fields))
-    value = typed(t())
+    value = typed_value(t())
     for name, operand in keywords.items():
         converted = convert(operand, t.fields[name], f"field {name!r}")
         value = tr.emit(construct.with_field, value, converted, name=name)
@@ -134,7 +134,7 @@ def make_struct(tr: Translator, t: type[Struct], args: list[Any], keywords: dict
 def type_expression(tr: Translator, node: ast.expr) -> Any:
     """An annotation inside a body as a type; None where it leaves the type open."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        node = ast.copy_location(parsed(node.value, "eval").body, node)
+        node = ast.copy_location(parse_syntax(node.value, "eval").body, node)
     t = scalars.canonical(tr.translate(node))
     return t if scalars.is_scalar(t) or compounds.is_compound(t) or structs.is_struct(t) else None
 
@@ -162,7 +162,7 @@ def form_construct(tr: Translator, callee: Callable[..., Any], args: list[Any], 
 def form_matrix_from_rows(
     tr: Translator, callee: Callable[..., Any], args: list[Any], keywords: dict[str, Any]
 ) -> Value:
-    rows = [typed(a) for a in args]
+    rows = [typed_value(a) for a in args]
     kinds = [compounds.kind_of(row.type) for row in rows]
     if set(kinds) != {"vector"} or len({row.type for row in rows}) != 1:
         types = ", ".join(type_name(row.type) for row in rows)
@@ -182,14 +182,14 @@ def form_matrix_from_cols(
 def form_identity(tr: Translator, callee: Callable[..., Any], args: list[Any], keywords: dict[str, Any]) -> Value:
     [n] = constant_shape(args[0] if args else keywords["n"], "matrix")
     t = compounds.matrix((n, n), args[1] if len(args) > 1 else keywords.get("dtype", float))
-    return typed(t.wrap(np.eye(n, dtype=t.dtype)))
+    return typed_value(t.wrap(np.eye(n, dtype=t.dtype)))
 
 
 @form("cast")
 def form_cast(tr: Translator, callee: Callable[..., Any], args: list[Any], keywords: dict[str, Any]) -> Any:
     """The bits of a value as another type."""
     operand, dtype = inspect.signature(callee).bind(*args, **keywords).args
-    value, to = typed(operand), scalars.canonical(dtype)
+    value, to = typed_value(operand), scalars.canonical(dtype)
     sizes = [structs.numpy_dtype(t).itemsize if is_plain(t) else None for t in (value.type, to)]
     if None in sizes or sizes[0] != sizes[1]:
         raise KernelTypeError(
@@ -268,20 +268,20 @@ def infinity_or_nan(text: str, t: type) -> Any:
 def _scalar_among(parts: list[Any]) -> type:
     for p in parts:
         if not is_number(p) or isinstance(p, np.generic):
-            return compounds.scalar_of(typed(p).type)
+            return compounds.scalar_of(typed_value(p).type)
     return scalars.bool_ if parts and all(type(p) is bool for p in parts) else scalars.float32
 
 
 def _size(part: object) -> int:
     if isinstance(part, tuple):
         return sum(_size(p) for p in part)
-    return 1 if is_number(part) else compounds.size_of(typed(part).type)
+    return 1 if is_number(part) else compounds.size_of(typed_value(part).type)
 
 
 def _shape_of(parts: list[Any]) -> tuple[int, int]:
     """The shape of a matrix made of one matrix, or else of a square number of components."""
-    if len(parts) == 1 and compounds.kind_of(typed(parts[0]).type) == "matrix":
-        shape: tuple[int, int] = typed(parts[0]).type.shape
+    if len(parts) == 1 and compounds.kind_of(typed_value(parts[0]).type) == "matrix":
+        shape: tuple[int, int] = typed_value(parts[0]).type.shape
         return shape
     return _square(parts)
 

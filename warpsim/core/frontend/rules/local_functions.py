@@ -25,7 +25,7 @@ class LocalFunction(Callee):
     def call(self, caller: Translator, args: list[Any], keywords: dict[str, Any]) -> Any:
         if any(at.body_node is self.node for at in caller.callers()):
             raise RecursionNotSupportedError(f"{self.__name__!r} calls itself", help="write a loop")
-        return inlined(caller, self, self.bind(args, keywords))
+        return inline(caller, self, self.bind(args, keywords))
 
     def bind(self, args: list[Any], keywords: dict[str, Any]) -> dict[str, Any]:
         """Operands by parameter name, defaults filled in."""
@@ -63,7 +63,7 @@ def local_function(tr: Translator, node: ast.FunctionDef | ast.Lambda, name: str
     return LocalFunction(node, name, tr, defaults)
 
 
-def inlined(tr: Translator, function: LocalFunction, bound: dict[str, Any]) -> Any:
+def inline(tr: Translator, function: LocalFunction, bound: dict[str, Any]) -> Any:
     """Translate a local function's body here and now; it sees the scope of the function around it."""
     definer = function.definer
     inner = Translator(definer.source, tr.builder, Scope(), tr, session=tr.session, node=function.node)

@@ -22,7 +22,7 @@ from ..source import names
 from ..source.captured import is_static
 from ..translate.assigned import names_assigned, static_callee
 from ..translate.branches import choose, either, exit_condition
-from ..translate.carried import Carried, is_runtime, started
+from ..translate.carried import Carried, is_runtime, start_value
 from ..translate.conversions import truth
 from ..translate.flow import statements
 from ..translate.scope import (
@@ -36,7 +36,7 @@ from ..translate.scope import (
     describe,
     is_number,
     same,
-    typed,
+    typed_value,
 )  # fmt: skip
 from ..translate.translator import Translator, translates
 from .array_slices import ArraySlice
@@ -91,7 +91,7 @@ def query_loop(tr: Translator, node: ast.For, query: Value) -> None:
     at = f"<query {node.lineno}:{node.col_offset}>"
     index = f"{at} index"
     before = tr.scope.copy()
-    tr.scope[at], tr.scope[index] = query, typed(0)
+    tr.scope[at], tr.scope[index] = query, typed_value(0)
     index_locals = index_carried(tr, node.target.id, scalars.int32) if isinstance(node.target, ast.Name) else []
 
     def test() -> Any:
@@ -128,7 +128,7 @@ def sequence_loop(tr: Translator, node: ast.For, sequence: Value | ArraySlice) -
     body = [ast.Assign([node.target], item), *node.body]
     loop = ast.copy_location(ast.For(ast.Name(index, ast.Store()), node.iter, body, []), node)
     ast.fix_missing_locations(loop)
-    bounds_loop(tr, loop, (typed(0), length, typed(1)))
+    bounds_loop(tr, loop, (typed_value(0), length, typed_value(1)))
     for name in (at, index, item_of):
         tr.scope.pop(name, None)
 
@@ -166,7 +166,7 @@ def forget_skipped(tr: Translator, node: ast.For, before: Scope) -> None:
 
 
 def range_loop(tr: Translator, node: ast.For, call: ast.Call) -> None:
-    bounds = (typed(0), typed(0), typed(1))  # after an error, go on to find those of the body
+    bounds = (typed_value(0), typed_value(0), typed_value(1))  # after an error, go on to find those of the body
 
     def find_bounds() -> None:
         nonlocal bounds
@@ -234,9 +234,9 @@ def known_sequence(tr: Translator, node: ast.expr) -> Any:
 def index_carried(tr: Translator, name: str, t: object) -> list[str]:
     """The index as a carried local, when a local of its name and type is there before the loop."""
     operand = tr.scope.get(name)
-    if not (isinstance(operand, Value) or is_number(operand)) or typed(operand, t).type is not t:
+    if not (isinstance(operand, Value) or is_number(operand)) or typed_value(operand, t).type is not t:
         return []
-    tr.scope[name] = typed(operand, t)
+    tr.scope[name] = typed_value(operand, t)
     return [name]
 
 
@@ -358,8 +358,8 @@ def loop_test(tr: Translator, test: Callable[[], Any], flags: list[str]) -> Valu
         flag_value = tr.scope[flag]
         left = flag_value if left is False else tr.emit(TABLE["bit_or"], left, flag_value)
     if left is False:
-        return typed(test())
-    result: Value = choose(tr, left, lambda: typed(False), lambda: typed(test()))
+        return typed_value(test())
+    result: Value = choose(tr, left, lambda: typed_value(False), lambda: typed_value(test()))
     return result
 
 
@@ -385,7 +385,7 @@ def prepared_result(
         result = trial_result(tr, body, run, extra, flags)
         if result is None or isinstance(result, _MISSING) or isinstance(known, _MISSING):
             return []
-        tr.scope[RESULT] = started(known, result)
+        tr.scope[RESULT] = start_value(known, result)
     return [RESULT]
 
 

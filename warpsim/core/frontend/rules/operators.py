@@ -17,14 +17,14 @@ import numpy as np
 
 from ....errors import KernelTypeError, KernelValueError
 from ...ir.nodes import Constant, Value
-from ...ops.registry import TABLE, evaluated
+from ...ops.registry import TABLE, evaluate
 from ...types import compounds, scalars, structs
 from ...types.arrays import ValueType, type_name
 from ..translate.branches import choose
 from ..translate.callee import Callee
 from ..translate.chains import LONGEST, alternatives, first_of, shortcut, test_of
-from ..translate.conversions import converted_scalar, is_none, negated, truth
-from ..translate.scope import describe, is_number, typed
+from ..translate.conversions import converted_scalar, is_none, negate, truth
+from ..translate.scope import describe, is_number, typed_value
 from ..translate.translator import Translator, translates
 
 MAX_POWER = 64  # integer powers up to this are products
@@ -105,7 +105,7 @@ def integer_power(tr: Translator, base: Value, exponent: object) -> Any:
             f"{type_name(base.type)} ** {describe(exponent)}", expected=f"a constant from 0 to {MAX_POWER}",
             help="for other powers convert to float: float(i) ** x",
         )  # fmt: skip
-    result = base if exponent else typed(1, base.type)
+    result = base if exponent else typed_value(1, base.type)
     for bit in f"{int(exponent):b}"[1:]:
         result = tr.emit(TABLE["mul"], result, result)
         if bit == "1":
@@ -119,7 +119,7 @@ def constant_result(name: str, python: Callable[..., Any], left: object, right: 
         if not (is_number(operand) or isinstance(operand, (compounds.Compound, tuple, str))):
             raise KernelTypeError(f"{name}: {describe(operand)} is not a number")
     if is_typed(left) or is_typed(right):
-        return evaluated(TABLE[name], left, right)
+        return evaluate(TABLE[name], left, right)
     try:
         return python(left, right)
     except ZeroDivisionError:
@@ -139,20 +139,20 @@ def divided_by_zero(name: str, left: object, right: object) -> Any:
     if name == "pow":
         raise KernelValueError(f"{left} ** {right} divides by zero")
     t = scalars.int64 if isinstance(left, int) and isinstance(right, int) else scalars.float64
-    return evaluated(TABLE[name], t(left), t(right)).item()
+    return evaluate(TABLE[name], t(left), t(right)).item()
 
 
 @translates(ast.UnaryOp)
 def unary_operation(tr: Translator, node: ast.UnaryOp) -> Any:
     operand = tr.translate(node.operand)
     if isinstance(node.op, ast.Not):
-        return negated(tr, truth(tr, operand))
+        return negate(tr, truth(tr, operand))
     name, python = _UNARY[type(node.op)]
     if isinstance(operand, Value):
         own = user_operator(tr, name, operand)
         return tr.emit(TABLE[name], operand) if own is None else own.call(tr, [operand], {})
     if is_typed(operand):
-        return evaluated(TABLE[name], operand)
+        return evaluate(TABLE[name], operand)
     if not is_number(operand) or (name == "invert" and isinstance(operand, float)):
         operand_kind = "an integer" if name == "invert" else "a number"
         raise KernelTypeError(f"{name}: {describe(operand)} is not {operand_kind}")
@@ -170,12 +170,12 @@ def chain_of(tr: Translator, left: object, links: list[tuple[ast.cmpop, ast.expr
         return all_of(tr, left, links)
     (op, node), *rest = links
     right = tr.translate(node)
-    holds = compared(tr, type(op), left, right)
+    holds = compare(tr, type(op), left, right)
     if not rest or (not isinstance(holds, Value) and not holds):
         return holds
     if not isinstance(holds, Value):
         return chain_of(tr, right, rest)
-    return choose(tr, holds, lambda: typed(chain_of(tr, right, rest)), lambda: typed(False))
+    return choose(tr, holds, lambda: typed_value(chain_of(tr, right, rest)), lambda: typed_value(False))
 
 
 def all_of(tr: Translator, left: object, links: list[tuple[ast.cmpop, ast.expr]]) -> Any:
@@ -183,7 +183,7 @@ def all_of(tr: Translator, left: object, links: list[tuple[ast.cmpop, ast.expr]]
     holds: Any = True
     for op, node in links:
         right = tr.translate(node)
-        holds = both(tr, holds, compared(tr, type(op), left, right))
+        holds = both(tr, holds, compare(tr, type(op), left, right))
         if holds is False:
             break
         left = right
@@ -198,10 +198,10 @@ def both(tr: Translator, a: object, b: object) -> Any:
     return tr.emit(TABLE["bit_and"], a, b)
 
 
-def compared(tr: Translator, kind: type[ast.AST], left: object, right: object) -> Any:
+def compare(tr: Translator, kind: type[ast.AST], left: object, right: object) -> Any:
     if kind in (ast.Is, ast.IsNot):
         is_missing = is_none(tr, left)
-        return is_missing if kind is ast.Is else negated(tr, is_missing)
+        return is_missing if kind is ast.Is else negate(tr, is_missing)
     name, python = _COMPARE[kind]
     if isinstance(left, tuple) and isinstance(right, tuple) and kind in (ast.Eq, ast.NotEq):
         return tuples_compared(tr, kind, left, right)
@@ -212,7 +212,7 @@ def compared(tr: Translator, kind: type[ast.AST], left: object, right: object) -
     if isinstance(left, Value) or isinstance(right, Value):
         return numbers_compared(tr, name, left, right)
     if is_typed(left) or is_typed(right):
-        return bool(evaluated(TABLE[name], left, right))
+        return bool(evaluate(TABLE[name], left, right))
     try:
         return bool(python(scalars.canonical(left), scalars.canonical(right)))
     except TypeError as error:
@@ -251,7 +251,7 @@ def numbers_compared(tr: Translator, name: str, left: object, right: object) -> 
 def with_large_numbers(tr: Translator, name: str, left: object, right: object, large_left: bool) -> Any:
     """A comparison of uint64 with another integer: a negative one is below all of them."""
     other = right if large_left else left
-    below = tr.emit(TABLE["lt"], typed(other), 0)
+    below = tr.emit(TABLE["lt"], typed_value(other), 0)
     same = tr.emit(TABLE[name], *(converted_scalar(tr, a, scalars.uint64) for a in (left, right)))
     return tr.emit(TABLE["where"], below, bool(_COMPARED[name](*((1, 0) if large_left else (0, 1)))), same)
 
@@ -260,7 +260,7 @@ def tuples_compared(tr: Translator, kind: type[ast.AST], left: tuple[Any, ...], 
     """`a.shape == b.shape`: part by part."""
     equal: Any = len(left) == len(right)
     for a, b in zip(left, right, strict=False):
-        equal = both(tr, equal, compared(tr, ast.Eq, a, b))
+        equal = both(tr, equal, compare(tr, ast.Eq, a, b))
     if kind is ast.Eq:
         return equal
     return tr.emit(TABLE["unot"], equal) if isinstance(equal, Value) else not equal

@@ -21,7 +21,7 @@ from ...types.values import Compound
 from ..source.captured import MISSING
 from ..source.names import steps
 from ..translate.callee import Callee
-from ..translate.scope import describe, host_array_error, is_host_array, is_number, typed
+from ..translate.scope import describe, host_array_error, is_host_array, is_number, typed_value
 from ..translate.translator import Translator, suggestion, translates
 from .addresses import array_address
 from .array_slices import ArraySlice, Shape, element_indices, slice_attribute, sliced_array
@@ -133,7 +133,7 @@ def component_attribute(tr: Translator, base: Value, name: str) -> Any:
         raise KernelAttributeError(message, expected=_components_of(base.type))
     if len(positions) == 1:
         return tr.emit(construct.extract, base, positions[0])
-    return selected(tr, base, positions)
+    return select_components(tr, base, positions)
 
 
 @translates(ast.Subscript)
@@ -142,7 +142,7 @@ def subscript(tr: Translator, node: ast.Subscript) -> Any:
     if isinstance(base, ArraySlice):
         return element_of_slice(tr, base, index_operands(tr, node.slice))
     if isinstance(base, Value):
-        return indexed(tr, base, index_operands(tr, node.slice))
+        return index_into(tr, base, index_operands(tr, node.slice))
     if isinstance(base, compounds.Compound):
         return constant_element(tr, base, index_operands(tr, node.slice))
     if is_host_array(base):
@@ -162,7 +162,7 @@ def subscript(tr: Translator, node: ast.Subscript) -> Any:
 def constant_element(tr: Translator, base: compounds.Compound, indices: list[Any]) -> Any:
     """A part of a vector or matrix known at compile time."""
     if any(isinstance(i, (Value, ast.Slice)) for i in indices):
-        return indexed(tr, typed(base), indices)
+        return index_into(tr, typed_value(base), indices)
     check_component(type(base), indices)
     return component_of(base, base[tuple(indices) if len(indices) > 1 else indices[0]])
 
@@ -173,7 +173,7 @@ def index_operands(tr: Translator, node: ast.expr) -> list[Any]:
     return [p if isinstance(p, ast.Slice) else tr.translate(p) for p in parts]
 
 
-def indexed(tr: Translator, base: Value, indices: list[Any]) -> Any:
+def index_into(tr: Translator, base: Value, indices: list[Any]) -> Any:
     """base[indices]: an array element or view, a component, a row, or a slice of a vector."""
     t = base.type
     if any(isinstance(i, ast.Slice) for i in indices):
@@ -181,7 +181,7 @@ def indexed(tr: Translator, base: Value, indices: list[Any]) -> Any:
             return element_of_slice(tr, sliced_array(tr, base, indices[: t.ndim]), indices[t.ndim :])
         if not compounds.is_compound(t):
             raise KernelTypeError(f"{type_name(t)} cannot be sliced", expected="an array, vector or matrix")
-        return selected(tr, base, sliced(tr, t, indices))
+        return select_components(tr, base, select_slices(tr, t, indices))
     if isinstance(t, ArrayType):
         return array_element(tr, base, indices)
     if compounds.is_compound(t):
@@ -201,7 +201,7 @@ def element_of_slice(tr: Translator, base: ArraySlice, indices: list[Any]) -> An
     rank = len(base.axes)
     if len(indices) < rank or any(isinstance(i, ast.Slice) for i in indices[:rank]):
         return element_of_slice(tr, sliced_array(tr, base, indices[:rank]), indices[rank:])
-    return indexed(tr, base.array, [*element_indices(tr, base, indices[:rank]), *indices[rank:]])
+    return index_into(tr, base.array, [*element_indices(tr, base, indices[:rank]), *indices[rank:]])
 
 
 def array_element(tr: Translator, base: Value, indices: list[Any]) -> Any:
@@ -213,7 +213,7 @@ def array_element(tr: Translator, base: Value, indices: list[Any]) -> Any:
     if rest and not compounds.is_compound(t.dtype):
         raise KernelTypeError(f"{type_name(t)} takes {counted(t.ndim, 'index')}, got {len(indices)}")
     element = tr.emit(memory.load, base, *at)
-    return indexed(tr, element, rest) if rest else element
+    return index_into(tr, element, rest) if rest else element
 
 
 def array_index(index: object) -> Any:
@@ -226,7 +226,7 @@ def array_index(index: object) -> Any:
         return index
     if isinstance(index, bool) or not isinstance(index, (int, np.integer)):
         raise KernelTypeError(f"array index is {describe(index)}", expected="an integer")
-    return typed(int(index))
+    return typed_value(int(index))
 
 
 def check_component(t: type[Compound], indices: list[Any]) -> None:
@@ -263,7 +263,7 @@ class Cells(tuple[Any, ...]):
     shape: tuple[int, ...]
 
 
-def sliced(tr: Translator, t: type[Compound], indices: list[Any]) -> list[int] | Cells:
+def select_slices(tr: Translator, t: type[Compound], indices: list[Any]) -> list[int] | Cells:
     """What slices, and indices beside them, select from a vector or a matrix."""
     check_component(t, [i for i in indices if not isinstance(i, ast.Slice)] if len(indices) > 1 else [])
     if len(t.shape) == 1:
@@ -284,11 +284,11 @@ def sliced(tr: Translator, t: type[Compound], indices: list[Any]) -> list[int] |
     return cells
 
 
-def selected(tr: Translator, base: Value, positions: Sequence[Any]) -> Value:
+def select_components(tr: Translator, base: Value, positions: Sequence[Any]) -> Value:
     """Several components as a vector (or the rotation of a transform, or a part of a matrix)."""
     to = selection_type(base.type, positions)
     if not positions:
-        return typed(to())
+        return typed_value(to())
     parts = [tr.emit(construct.extract, base, *(k if isinstance(k, tuple) else (k,))) for k in positions]
     return tr.emit(construct.construct, *parts, to=to)
 
@@ -332,7 +332,7 @@ def parts_of(tr: Translator, operand: object) -> tuple[Any, ...]:
     if isinstance(operand, tuple):
         return operand
     if isinstance(operand, compounds.Compound):
-        operand = typed(operand)
+        operand = typed_value(operand)
     if isinstance(operand, Value) and compounds.is_compound(operand.type):
         return tuple(tr.emit(construct.extract, operand, k) for k in range(operand.type.shape[0]))
     raise KernelTypeError(f"{describe(operand)} cannot be unpacked", expected="a tuple or a vector")

@@ -9,7 +9,7 @@ from ...ir.nodes import Value
 from ...ops import construct, memory
 from ...ops.registry import TABLE
 from ...types.arrays import type_name
-from ..translate.scope import typed
+from ..translate.scope import typed_value
 from ..translate.translator import Translator
 from .array_slices import Shape
 
@@ -47,5 +47,5 @@ def _count(tr: Translator, base: Value) -> Value:
     if line != "starts":
         return tr.emit(memory.shape, tr.emit(construct.field, base, name=line), axis=0)
     starts = tr.emit(construct.field, base, name="starts")
-    last = tr.emit(TABLE["sub"], tr.emit(memory.shape, starts, axis=0), typed(1))
+    last = tr.emit(TABLE["sub"], tr.emit(memory.shape, starts, axis=0), typed_value(1))
     return tr.emit(memory.load, starts, last)

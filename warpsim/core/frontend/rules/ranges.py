@@ -11,7 +11,7 @@ from ...ir.nodes import Constant, Value
 from ...ops.registry import TABLE
 from ...types import compounds, scalars
 from ...types.arrays import type_name
-from ..translate.scope import describe, typed
+from ..translate.scope import describe, typed_value
 from ..translate.translator import Translator
 from .calls import makes
 from .parts import parts_of
@@ -69,7 +69,7 @@ def range_bounds(parts: list[Any], keywords: dict[str, Any]) -> tuple[Value, Val
             f"range over {', '.join(map(describe, parts))}", expected="integers of one type", help="int(...)"
         )
     t = types.pop() if types else scalars.int32
-    bounds = tuple(typed(p, t) for p in parts)
+    bounds = tuple(typed_value(p, t) for p in parts)
     if isinstance(bounds[2], Constant) and int(bounds[2].value) == 0:
         raise KernelValueError("range() arg 3 must not be zero")
     return bounds  # type: ignore[return-value]

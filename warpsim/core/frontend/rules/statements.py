@@ -10,7 +10,7 @@ from ...ops.debug import assert_
 from ...ops.threads import tid
 from ..translate.assigned import static_callee
 from ..translate.conversions import convert, truth
-from ..translate.scope import typed
+from ..translate.scope import typed_value
 from ..translate.translator import Translator, translates
 from .calls import emit_tid
 from .constructors import type_expression
@@ -73,4 +73,4 @@ def assertion(tr: Translator, node: ast.Assert) -> None:
     if not isinstance(message, str):
         raise KernelTypeError("the message of an assertion is not text", help="use a constant string")
     if condition is not True:
-        tr.emit(assert_, typed(condition), message=message or ast.unparse(node.test))
+        tr.emit(assert_, typed_value(condition), message=message or ast.unparse(node.test))

@@ -58,7 +58,7 @@ def static_value(tr: Translator, node: ast.Call) -> Any:
         raise KernelTypeError("wp.static takes one expression")
     if node in tr.source.captured.statics:
         return tr.source.captured.statics[node]
-    known = {name: _seen(name, tr.lookup(name)) for name in free_names(node.args[0]) if name in tr.scope}
+    known = {name: _static_view(name, tr.lookup(name)) for name in free_names(node.args[0]) if name in tr.scope}
     text = ast.unparse(node.args[0])
     try:
         expression = ast.unparse(_with_values(node.args[0], tr.source.captured.statics, known))
@@ -90,10 +90,10 @@ def _with_values(node: ast.AST, statics: dict[ast.AST, Any], names: dict[str, An
     return copied
 
 
-def _seen(name: str, operand: object) -> Any:
+def _static_view(name: str, operand: object) -> Any:
     """An operand as `wp.static` sees it."""
     if isinstance(operand, tuple):
-        return tuple(_seen(name, part) for part in operand)
+        return tuple(_static_view(name, part) for part in operand)
     return Unknown(name, operand) if isinstance(operand, Value) else operand
 
 

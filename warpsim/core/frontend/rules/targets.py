@@ -20,7 +20,7 @@ from ...types import compounds, scalars, structs
 from ...types.arrays import ArrayType, array_type, type_name
 from ...types.values import Compound
 from ..translate.conversions import convert
-from ..translate.scope import describe, host_array_error, is_host_array, is_number, typed
+from ..translate.scope import describe, host_array_error, is_host_array, is_number, typed_value
 from ..translate.translator import Translator
 from .array_slices import ArraySlice, element_indices, sliced_array, whole
 from .operators import binary, user_operator
@@ -30,9 +30,9 @@ from .parts import (
     check_component,
     index_operands,
     parts_of,
-    selected,
+    select_components,
+    select_slices,
     selection_type,
-    sliced,
     swizzle,
 )  # fmt: skip
 from .pieces import place_in_pieces
@@ -136,15 +136,15 @@ def subscript_target(tr: Translator, base: Local | Element, node: ast.Subscript)
             return slice_target(tr, ArraySlice(array, tuple(whole(tr, array))), indices)
         return array_target(tr, base, indices)
     if structs.is_in_pieces(t) and not with_slices:
-        piece, place = place_in_pieces(tr, typed(read(tr, base)), array_index(indices[0]))
+        piece, place = place_in_pieces(tr, typed_value(read(tr, base)), array_index(indices[0]))
         rest = [*place, *indices[1:]]
         return array_target(tr, Element(piece, []), rest) if rest else Element(piece, [])
     if not compounds.is_compound(t):
         raise KernelTypeError(f"{type_name(t)} has no elements to assign")
     if with_slices:
-        return spread(base, sliced(tr, t, indices))
+        return spread(base, select_slices(tr, t, indices))
     check_component(t, indices)
-    return narrowed(tr, base, indices)
+    return narrow(tr, base, indices)
 
 
 def held_slice(tr: Translator, target: Local | Element) -> ArraySlice | None:
@@ -163,9 +163,9 @@ def slice_target(tr: Translator, view: ArraySlice, indices: list[Any]) -> Any:
     if not rest:
         return element
     if any(isinstance(i, ast.Slice) for i in rest):
-        return spread(element, sliced(tr, component_owner(element, rest), rest))
+        return spread(element, select_slices(tr, component_owner(element, rest), rest))
     check_component(component_owner(element, rest), rest)
-    return narrowed(tr, element, rest)
+    return narrow(tr, element, rest)
 
 
 def array_target(tr: Translator, base: Local | Element, indices: list[Any]) -> Element:
@@ -180,7 +180,7 @@ def array_target(tr: Translator, base: Local | Element, indices: list[Any]) -> E
     if not rest:
         return element
     check_component(component_owner(element, rest), rest)
-    return narrowed(tr, element, rest)  # type: ignore[return-value]
+    return narrow(tr, element, rest)  # type: ignore[return-value]
 
 
 def component_owner(target: Element, rest: list[Any]) -> Any:
@@ -202,7 +202,7 @@ def attribute_target(tr: Translator, base: Local | Element, node: ast.Attribute)
     positions = swizzle(t, node.attr) if compounds.is_compound(t) else None
     if positions is None:
         raise KernelAttributeError(f"{type_name(t)!r} object has no attribute {node.attr!r} that can be assigned")
-    return narrowed(tr, base, positions) if len(positions) == 1 else spread(base, positions)
+    return narrow(tr, base, positions) if len(positions) == 1 else spread(base, positions)
 
 
 def spread(base: Local | Element, positions: list[int] | Cells) -> Local | Element:
@@ -217,7 +217,7 @@ def spread(base: Local | Element, positions: list[int] | Cells) -> Local | Eleme
     return replace(base, several=tuple(base.several[k] for k in positions) if base.several else own)
 
 
-def narrowed(tr: Translator, base: Local | Element, indices: list[Any]) -> Local | Element:
+def narrow(tr: Translator, base: Local | Element, indices: list[Any]) -> Local | Element:
     """One component, or a row of a matrix."""
     if isinstance(base, Local):
         return Local(base.name, [*base.steps, ("part", tuple(indices))])
@@ -234,7 +234,7 @@ def target_type(tr: Translator, target: Local | Element) -> Any:
         if not target.is_element:
             return array_type(t.dtype, t.ndim - len(target.indices), t.indexed)
         return selection_type(t.dtype, target.several) if target.several else t.dtype
-    t = typed(tr.lookup(target.name)).type
+    t = typed_value(tr.lookup(target.name)).type
     for kind, what in target.steps:
         t = t.fields[what] if kind == "field" else part_type(t, what, kind)
     return t
@@ -247,10 +247,10 @@ def read(tr: Translator, target: Local | Element) -> Any:
         if not target.is_element:
             return tr.emit(memory.view, target.array, *target.indices) if target.indices else target.array
         element = tr.emit(memory.load, target.array, *target.indices)
-        return selected(tr, element, target.several) if target.several else element
+        return select_components(tr, element, target.several) if target.several else element
     value: Any = tr.lookup(target.name)
     for step in target.steps:
-        value = step_into(tr, typed(value), step)
+        value = step_into(tr, typed_value(value), step)
     return value
 
 
@@ -260,7 +260,7 @@ def step_into(tr: Translator, value: Value, step: tuple[str, Any]) -> Value:
         return tr.emit(construct.field, value, name=what)
     if kind == "part":
         return tr.emit(construct.extract, value, *what)
-    return selected(tr, value, what)
+    return select_components(tr, value, what)
 
 
 def write(tr: Translator, target: Local | Element, operand: object) -> None:
@@ -272,8 +272,8 @@ def write(tr: Translator, target: Local | Element, operand: object) -> None:
     elif not target.steps:
         tr.bind(target.name, operand)
     else:
-        whole = typed(tr.lookup(target.name))
-        tr.bind(target.name, replaced(tr, whole, target.steps, operand))
+        whole = typed_value(tr.lookup(target.name))
+        tr.bind(target.name, replace_part(tr, whole, target.steps, operand))
 
 
 def written_elements(tr: Translator, target: Element, operand: object, what: str) -> list[tuple[Element, Value]]:
@@ -304,11 +304,11 @@ def matching_parts(tr: Translator, operand: object, t: type[Compound], positions
     return [convert(part, t.dtype, "the value of the component") for part in parts]
 
 
-def replaced(tr: Translator, whole: Value, steps: list[tuple[str, Any]], operand: object) -> Value:
+def replace_part(tr: Translator, whole: Value, steps: list[tuple[str, Any]], operand: object) -> Value:
     """`whole` with the part at the end of `steps` replaced."""
     kind, what = steps[0]
     if len(steps) > 1:
-        operand = replaced(tr, step_into(tr, whole, steps[0]), steps[1:], operand)
+        operand = replace_part(tr, step_into(tr, whole, steps[0]), steps[1:], operand)
     if kind == "field":
         value = convert(operand, whole.type.fields[what], f"the value of field {what!r}")
         return tr.emit(construct.with_field, whole, value, name=what)

@@ -197,7 +197,7 @@ class Captured:
     def lookup(self, name: str) -> Any:
         """The Python object that a name means. Raises `KernelNameError`."""
         if name in self.settled:
-            return self._followed(name)
+            return self._follow(name)
         meaning = self.present(name)
         if meaning is MISSING:
             meaning = in_language(name)
@@ -223,9 +223,9 @@ class Captured:
         path = ast.unparse(node) if names.is_path(node) else ""
         if path in self.late:
             self._settle(node)
-        return self._followed(path) if path in self.settled else MISSING
+        return self._follow(path) if path in self.settled else MISSING
 
-    def _followed(self, path: str) -> Any:
+    def _follow(self, path: str) -> Any:
         meaning = self.settled[path]
         if isinstance(meaning, Redefinable):
             now = self.now(path)
@@ -242,12 +242,12 @@ class Captured:
 
     def functions(self) -> list[Any]:
         """The functions made by `@func` among all this, as they are now."""
-        return [self._followed(path) for path, meaning in self.settled.items() if isinstance(meaning, Redefinable)]
+        return [self._follow(path) for path, meaning in self.settled.items() if isinstance(meaning, Redefinable)]
 
     def namespace(self) -> dict[str, Any]:
         """Globals, closure and what is settled, for evaluating Python expressions."""
         cells = {name: self.present(name) for name in self.cells}
-        settled = {path: self._followed(path) for path in self.settled if "." not in path}
+        settled = {path: self._follow(path) for path in self.settled if "." not in path}
         return {name: value for name, value in {**self.globals, **cells, **settled}.items() if value is not MISSING}
 
 

@@ -16,7 +16,7 @@ from functools import lru_cache
 from types import CodeType
 from typing import Any
 
-from .syntax_trees import parsed
+from .syntax_trees import parse_syntax
 
 _STARTED = time.time() - 10.0  # a file may have been read some time before this line runs
 _FUTURE = __future__.annotations.compiler_flag
@@ -58,7 +58,7 @@ def lines_of(code: CodeType, text: str) -> list[int]:
 
 def definitions(text: str, name: str, line: int) -> list[ast.FunctionDef]:
     """The functions of a name in a text that begin at a line, with their decorators."""
-    functions = [n for n in ast.walk(parsed(text)) if isinstance(n, ast.FunctionDef) and n.name == name]
+    functions = [n for n in ast.walk(parse_syntax(text)) if isinstance(n, ast.FunctionDef) and n.name == name]
     return [f for f in functions if min([f.lineno, *(d.lineno for d in f.decorator_list)]) == line]
 
 

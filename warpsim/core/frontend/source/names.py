@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 Changed = Callable[[ast.Call], Iterable[ast.expr]]
 
 
-def assigned(nodes: Iterable[ast.AST], changed: Changed) -> tuple[set[str], list[ast.expr]]:
+def assigned_names(nodes: Iterable[ast.AST], changed: Changed) -> tuple[set[str], list[ast.expr]]:
     """Names that the syntax may rebind, and the targets by which it writes a part (`v[0] = x`, `s.f = x`).
 
     `changed` tells which arguments a call writes to. Functions defined inside have names of their own.
@@ -77,14 +77,18 @@ def outside(root: ast.FunctionDef | ast.Lambda) -> Iterator[ast.Name | ast.Attri
             around = () if node is root else (*node.args.defaults, *filter(None, node.args.kw_defaults))
             waiting.extend((part, own) for part in around)
             body = node.body if isinstance(node, ast.FunctionDef) else [node.body]
-            own = own | {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)} | assigned(body, _no_calls)[0]
+            own = (
+                own
+                | {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
+                | assigned_names(body, _no_calls)[0]
+            )
             waiting.extend((part, own) for part in body)
         elif is_path(node):
             if steps(node)[0] not in own:  # type: ignore[arg-type]
                 yield node  # type: ignore[misc]
         else:
             if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):  # in wp.static
-                own = own | assigned([node], _no_calls)[0]
+                own = own | assigned_names([node], _no_calls)[0]
             waiting.extend((part, own) for part in ast.iter_child_nodes(node))
 
 

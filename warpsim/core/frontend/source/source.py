@@ -15,7 +15,7 @@ from ...types.arrays import type_name, without_none
 from ...types.enclosing import CURE, names_around
 from . import edited, texts
 from .captured import Captured
-from .syntax_trees import parsed
+from .syntax_trees import parse_syntax
 
 _CURE = "define it in a file, in a notebook, or from its text with wp.kernel_from_source(text)"
 _CURES = {
@@ -47,7 +47,7 @@ class Source:
         line = self._line()
         try:
             in_place = line == self.first_line and self.file == self.function.__code__.co_filename
-            statement = self._parsed() if in_place else self._moved(line)
+            statement = self._parse() if in_place else self._find_moved(line)
         except (OSError, TypeError, SyntaxError) as error:
             raise self._unavailable() from error
         if not isinstance(statement, ast.FunctionDef):
@@ -61,7 +61,7 @@ class Source:
             return self.first_line
         lines = edited.lines_of(self.function.__code__, text)
         if not lines:
-            raise self._unavailable() if self.file in ("<string>", "<stdin>") else self._edited()
+            raise self._unavailable() if self.file in ("<string>", "<stdin>") else self._edit_error()
         return self.first_line if self.first_line in lines else lines[0]
 
     def _text(self) -> str:
@@ -69,16 +69,16 @@ class Source:
         linecache.checkcache(self.file)
         return "".join(linecache.getlines(self.file, self.function.__globals__))
 
-    def _parsed(self) -> ast.stmt:
+    def _parse(self) -> ast.stmt:
         """The statement that begins where the code of the function says."""
         lines, first = inspect.getsourcelines(self.function)
         indented = lines[0][:1].isspace()
         # An indented function becomes the body of an `if`, so that its columns stay those of the file.
-        statement = parsed("".join(["if True:\n", *lines] if indented else lines)).body[0]
+        statement = parse_syntax("".join(["if True:\n", *lines] if indented else lines)).body[0]
         self.offset = first - (2 if indented else 1)
         return statement.body[0] if indented and isinstance(statement, ast.If) else statement
 
-    def _moved(self, line: int) -> ast.stmt | None:
+    def _find_moved(self, line: int) -> ast.stmt | None:
         """The function at another line of its file, which was edited around it."""
         return next(iter(edited.definitions(self._text(), self.function.__code__.co_name, line)), None)
 
@@ -96,7 +96,7 @@ class Source:
             )
         return fits[0]
 
-    def _edited(self) -> UnsupportedSyntaxError:
+    def _edit_error(self) -> UnsupportedSyntaxError:
         where = f"{self.file}:{self.first_line}"
         return UnsupportedSyntaxError(
             f"the text of {self.name!r} is not what Python compiled: it was edited after it was imported from {where}",
@@ -153,10 +153,10 @@ class Source:
         seen = self.captured.namespace()
         captured = {name: seen[name] for name in self.captured.cells if name in seen}
         scope = seen | names_around(self.function) | captured
-        return {name: _evaluated(t, scope) if isinstance(t, str) else t for name, t in known.items()}
+        return {name: _evaluate(t, scope) if isinstance(t, str) else t for name, t in known.items()}
 
 
-def _evaluated(annotation: str, scope: dict[str, Any]) -> Any:
+def _evaluate(annotation: str, scope: dict[str, Any]) -> Any:
     try:
         return eval(annotation, scope)
     except Exception:  # with a name that comes later, or wrong: said when it is needed
@@ -171,7 +171,7 @@ def _characters(text: str, offset: int) -> int:
 @lru_cache(maxsize=4)
 def _lambdas(text: str) -> list[ast.Lambda]:
     try:
-        return [node for node in ast.walk(parsed(text)) if isinstance(node, ast.Lambda)]
+        return [node for node in ast.walk(parse_syntax(text)) if isinstance(node, ast.Lambda)]
     except SyntaxError:  # a file that changed under us
         return []
 

@@ -6,7 +6,7 @@ import ast
 from typing import Any
 
 
-def parsed(text: str, mode: str = "exec") -> Any:
+def parse_syntax(text: str, mode: str = "exec") -> Any:
     """`ast.parse`, again where another thread disturbed it.
 
     CPython before 3.11.8 and 3.12.2 counts the depth of all threads' trees together, and refuses a tree for what

@@ -33,12 +33,12 @@ def file_of(code: CodeType) -> str:
     file = code.co_filename
     if file not in ("<string>", "<stdin>") or edited.lines_of(code, "".join(linecache.getlines(file))):
         return file
-    texts = _command() if file == "<string>" else (*_piped(), *_typed())
+    texts = _command() if file == "<string>" else (*_piped_program(), *_typed_lines())
     text = next((text for text in texts if edited.lines_of(code, text)), None)
-    return file if text is None else _kept(text, file.strip("<>"))
+    return file if text is None else _keep(text, file.strip("<>"))
 
 
-def _kept(text: str, name: str) -> str:
+def _keep(text: str, name: str) -> str:
     """The file of a text, which several functions may stand in."""
     lines = text.splitlines(keepends=True)
     known = (file for file, entry in linecache.cache.items() if file.startswith(f"<{name} ") and entry[2:3] == (lines,))
@@ -60,7 +60,7 @@ def _command() -> Iterator[str]:
                 return
 
 
-def _piped() -> Iterator[str]:
+def _piped_program() -> Iterator[str]:
     """The program of `python < FILE`. Of a pipe nothing is left: Python has read it."""
     try:
         status = os.fstat(0)
@@ -70,7 +70,7 @@ def _piped() -> Iterator[str]:
         return
 
 
-def _typed() -> Iterator[str]:
+def _typed_lines() -> Iterator[str]:
     """What was typed at the prompt last, from each line where a statement may begin, the latest first."""
     history = sys.modules.get("readline")
     if history is None or (not sys.flags.interactive and not hasattr(sys, "ps1")):

@@ -16,7 +16,7 @@ from .translator import Translator
 
 def names_assigned(tr: Translator, nodes: Iterable[ast.AST]) -> set[str]:
     """Locals that the syntax may rebind; writing an element of an array does not."""
-    bound, parts = names.assigned(nodes, lambda call: changed_arguments(tr, call))
+    bound, parts = names.assigned_names(nodes, lambda call: changed_arguments(tr, call))
     return bound | {names.steps(p)[0] for p in parts if rebinds(tr, p)} - {""}
 
 

@@ -14,7 +14,7 @@ from .conversions import convert
 from .fence import fence
 from .flow import statements
 from .missing_values import restart_with_zeros, warn_of_zero
-from .scope import RESULT, RETURNED, Unassigned, typed
+from .scope import RESULT, RETURNED, Unassigned, typed_value
 from .translator import MAX_ERRORS, Suppressed, Translator, translates
 
 
@@ -88,7 +88,7 @@ def result_with_chain(inner: Translator) -> Any:
         raise
 
 
-def declared(annotation: Any) -> Any:
+def declared_type(annotation: Any) -> Any:
     """A return annotation as a type, a tuple of types, or None when it says nothing concrete."""
     if annotation is None or annotation is type(None):
         return None
@@ -123,7 +123,7 @@ def typed_result(result: object) -> Any:
     if result is None or isinstance(result, Value):
         return result
     try:
-        return typed(result)
+        return typed_value(result)
     except KernelTypeError:
         return result
 

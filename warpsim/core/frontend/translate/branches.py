@@ -12,7 +12,7 @@ from ....errors import KernelTypeError
 from ...ir.nodes import Constant, Region, Value
 from ...ops.registry import TABLE
 from ...types.arrays import type_name
-from .scope import FLAGS, RESULT, Erroneous, Scope, Unassigned, describe, is_number, placeholder, same, typed
+from .scope import FLAGS, RESULT, Erroneous, Scope, Unassigned, describe, is_number, placeholder, same, typed_value
 from .translator import Translator
 
 Pending = list[tuple[Any, Value, Value]]
@@ -80,16 +80,16 @@ def join(tr: Translator, condition: Value, then: Arm, orelse: Arm) -> None:
     merged = Scope()
     pending: Pending = []
     for name in {**then.scope, **orelse.scope}:
-        merged[name] = joined(name, then.get(name), orelse.get(name), then, orelse, pending)
+        merged[name] = join_operands(name, then.get(name), orelse.get(name), then, orelse, pending)
     then.region.yields = tuple(a for _, a, _ in pending)
     orelse.region.yields = tuple(b for _, _, b in pending)
     results = tr.builder.branch(condition, then.region, orelse.region)
     values = iter(results)
     replacement = {id(key): next(values) for key, _, _ in pending}
-    tr.scope = Scope({name: _resolved(operand, replacement) for name, operand in merged.items()})
+    tr.scope = Scope({name: _resolve(operand, replacement) for name, operand in merged.items()})
 
 
-def joined(name: str, a: object, b: object, then: Arm, orelse: Arm, pending: Pending) -> Any:
+def join_operands(name: str, a: object, b: object, then: Arm, orelse: Arm, pending: Pending) -> Any:
     """The operand after the branch; `pending` collects pairs that need a result."""
     if isinstance(a, Erroneous) or isinstance(b, Erroneous):
         return Erroneous()
@@ -106,7 +106,7 @@ def joined(name: str, a: object, b: object, then: Arm, orelse: Arm, pending: Pen
     if same(a, b):
         return a
     if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
-        parts = [joined(name, x, y, then, orelse, pending) for x, y in zip(a, b, strict=True)]
+        parts = [join_operands(name, x, y, then, orelse, pending) for x, y in zip(a, b, strict=True)]
         return next((p for p in parts if isinstance(p, (Unassigned, Erroneous))), tuple(parts))
     return phi(a, b, pending)
 
@@ -114,9 +114,9 @@ def joined(name: str, a: object, b: object, then: Arm, orelse: Arm, pending: Pen
 def phi(a: object, b: object, pending: Pending) -> Any:
     """A pair of run-time values of one type; a literal takes the type of the other side."""
     try:
-        x = typed(a, b.type if isinstance(b, Value) else _common(a, b))
-        y = typed(b, x.type)
-        x = typed(a, y.type)
+        x = typed_value(a, b.type if isinstance(b, Value) else _common(a, b))
+        y = typed_value(b, x.type)
+        x = typed_value(a, y.type)
     except KernelTypeError:
         return Unassigned(f"it is {describe(a)} on one path and {describe(b)} on the other", conflict=True)
     if x.type is not y.type:
@@ -145,16 +145,16 @@ class _Key:
     """Marks the place of a result that does not exist yet."""
 
 
-def _resolved(operand: object, replacement: dict[int, Value]) -> Any:
+def _resolve(operand: object, replacement: dict[int, Value]) -> Any:
     if isinstance(operand, tuple):
-        return tuple(_resolved(x, replacement) for x in operand)
+        return tuple(_resolve(x, replacement) for x in operand)
     return replacement[id(operand)] if isinstance(operand, _Key) else operand
 
 
 def _common(a: object, b: object) -> Any:
     """Two literals of different kinds meet in float."""
     if is_number(a) and is_number(b) and isinstance(a, float) != isinstance(b, float):
-        return typed(a if isinstance(a, float) else b).type
+        return typed_value(a if isinstance(a, float) else b).type
     return None
 
 

@@ -9,7 +9,7 @@ from ...ir.nodes import Value
 from ...types import compounds, structs
 from ...types.arrays import ArrayType, type_name
 from .conversions import constructor_name
-from .scope import RESULT, Erroneous, Scope, Unassigned, describe, is_number, placeholder, typed
+from .scope import RESULT, Erroneous, Scope, Unassigned, describe, is_number, placeholder, typed_value
 from .translator import Suppressed
 
 
@@ -51,8 +51,8 @@ class Carried:
             raise Suppressed
         if isinstance(operand, Unassigned):
             raise KernelTypeError(f"{_the(name)} has no single type in this loop: {operand.reason}")
-        expected = typed(template).type
-        value = typed(operand, expected)
+        expected = typed_value(template).type
+        value = typed_value(operand, expected)
         if value.type is not expected:
             literal = is_number(template) and name != RESULT
             start = f"start it as {constructor_name(value.type)}(...)"
@@ -83,7 +83,7 @@ def flatten(operand: object) -> list[Value]:
     """The run-time values of an operand."""
     if isinstance(operand, tuple):
         return [v for part in operand for v in flatten(part)]
-    return [typed(operand)]
+    return [typed_value(operand)]
 
 
 def unflatten(template: object, values: list[Value]) -> Any:
@@ -93,14 +93,14 @@ def unflatten(template: object, values: list[Value]) -> Any:
     return values.pop(0)
 
 
-def started(known: object, arriving: object) -> Any:
+def start_value(known: object, arriving: object) -> Any:
     """What a carried result is before the loop that returns `arriving`: `known`, or values that are never read."""
     if isinstance(arriving, tuple):
         before = known if isinstance(known, tuple) and len(known) == len(arriving) else (known,) * len(arriving)
-        return tuple(map(started, before, arriving))
+        return tuple(map(start_value, before, arriving))
     if known is not None:
-        return typed(known, typed(arriving).type) if is_number(known) else known
-    value = typed(arriving)
+        return typed_value(known, typed_value(arriving).type) if is_number(known) else known
+    value = typed_value(arriving)
     unread = placeholder(value.type)
     if unread is None:
         raise KernelTypeError(f"a loop cannot return {type_name(value.type)}", help="return it after the loop")

@@ -19,7 +19,7 @@ from ...ops.registry import TABLE
 from ...types.scalars import int32
 from .branches import choose, either
 from .conversions import truth
-from .scope import typed
+from .scope import typed_value
 from .translator import Suppressed, Translator
 
 LONGEST = 64  # alternatives that are translated one inside the other
@@ -37,7 +37,7 @@ def first_of(
     """`take` the side of the first test that holds, else the last side. values: sides have values to be joined."""
     open_tests, open_sides = [], []
     for test, side in zip(tests, sides, strict=False):
-        known = decided(tr, test)
+        known = decide(tr, test)
         if known is not False:
             open_sides.append(side)
         if known is True:
@@ -58,12 +58,12 @@ def shortcut(tr: Translator, tests: Sequence[Test], conjunction: bool) -> Any:
     first = shortcut(tr, tests[:size], conjunction)
     if isinstance(first, bool):
         return shortcut(tr, tests[size:], conjunction) if first is conjunction else first
-    rest = lambda: typed(shortcut(tr, tests[size:], conjunction))  # noqa: E731
-    stop = lambda: typed(not conjunction)  # noqa: E731
+    rest = lambda: typed_value(shortcut(tr, tests[size:], conjunction))  # noqa: E731
+    stop = lambda: typed_value(not conjunction)  # noqa: E731
     return choose(tr, first, rest, stop) if conjunction else choose(tr, first, stop, rest)
 
 
-def decided(tr: Translator, test: Test) -> bool | None:
+def decide(tr: Translator, test: Test) -> bool | None:
     """Whether a test holds, if that is known already; None leaves nothing behind."""
     outer, noted = tr.scope.copy(), len(tr.errors)
     try:

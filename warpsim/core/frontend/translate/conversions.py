@@ -13,13 +13,13 @@ from ...ops import choice
 from ...ops.registry import TABLE
 from ...types import scalars
 from ...types.arrays import ArrayType, ValueType, type_name
-from .scope import describe, fitting, is_number, typed
+from .scope import describe, fitting, is_number, typed_value
 from .translator import Translator
 
 
 def convert(operand: object, t: ValueType, what: str) -> Value:
     """The operand as a Value of exactly the type `t`."""
-    value = typed(operand, t)
+    value = typed_value(operand, t)
     if value.type is not t:
         raise KernelTypeError(
             f"{what} is {type_name(value.type)}, not {type_name(t)}",
@@ -54,7 +54,7 @@ def is_none(tr: Translator, operand: object) -> Any:
     return operand is None
 
 
-def negated(tr: Translator, condition: object) -> Any:
+def negate(tr: Translator, condition: object) -> Any:
     return (not condition) if isinstance(condition, bool) else tr.emit(TABLE["unot"], condition)
 
 
@@ -72,8 +72,8 @@ def converted_scalar(tr: Translator, operand: object, to: type) -> Any:
     if not is_number(operand):
         raise KernelTypeError(f"{describe(operand)} cannot become {type_name(to)}", expected="a number")
     if scalars.is_integer(to):
-        return typed(whole(operand, to))
-    return typed(fitting(operand, to))
+        return typed_value(whole(operand, to))
+    return typed_value(fitting(operand, to))
 
 
 def whole(number: Any, t: type) -> Any:

@@ -36,7 +36,7 @@ _REFUSED: dict[type[ast.AST], tuple[str, str]] = {
     ast.AsyncFunctionDef: ("async def", "use def"),
     ast.AsyncFor: ("async for", "use for"),
     ast.AsyncWith: ("async with", "set resources up outside the kernel"),
-    ast.JoinedStr: ("an f-string", "use print(a, b) or wp.printf(\"%f\", a)"),
+    ast.JoinedStr: ("an f-string", 'use print(a, b) or wp.printf("%f", a)'),
     ast.NamedExpr: ("an assignment expression :=", "assign on a line of its own"),
 }
 if hasattr(ast, "Match"):
@@ -46,7 +46,7 @@ if hasattr(ast, "TryStar"):
 if hasattr(ast, "TypeAlias"):
     _REFUSED[ast.TypeAlias] = ("a type alias", "define it outside the kernel")
 if hasattr(ast, "TemplateStr"):
-    _REFUSED[ast.TemplateStr] = ("a template string", "use print(a, b) or wp.printf(\"%f\", a)")
+    _REFUSED[ast.TemplateStr] = ("a template string", 'use print(a, b) or wp.printf("%f", a)')
 
 _REFUSED_OPERATORS: dict[type[ast.AST], tuple[str, str]] = {
     ast.Is: ("`is`", "compare with =="),
@@ -62,7 +62,7 @@ def fence(source: Source) -> list[KernelError]:
     waiting: list[ast.AST] = [source.tree]
     while waiting:
         node = waiting.pop()
-        refusal = _refused(node)
+        refusal = _refusal(node)
         if isinstance(node, ast.Subscript) and source.names(node.value, adjoint):
             cure = f"it is known inside a gradient: @wp.func_grad({source.name})"
             message = "wp.adjoint outside a function made by @wp.func_grad"
@@ -89,7 +89,7 @@ def _kernel_parts(source: Source, node: ast.AST) -> list[ast.AST]:
     return list(ast.iter_child_nodes(node))
 
 
-def _starred(node: ast.AST) -> bool:
+def _has_star(node: ast.AST) -> bool:
     return any(isinstance(part, ast.Starred) for part in ast.iter_child_nodes(node))
 
 
@@ -99,7 +99,7 @@ def _is_foreign(operator: ast.cmpop, right: ast.expr) -> bool:
     return type(operator) in _REFUSED_OPERATORS and not with_none
 
 
-def _refused(node: ast.AST) -> tuple[str, str] | None:
+def _refusal(node: ast.AST) -> tuple[str, str] | None:
     """What a node is called and what to write instead, when it is not in the language."""
     if type(node) in _REFUSED:
         return _REFUSED[type(node)]
@@ -110,7 +110,7 @@ def _refused(node: ast.AST) -> tuple[str, str] | None:
         return ("else on a loop", "set a flag before `break` and test it after the loop")
     if isinstance(node, (ast.FunctionDef, ast.Lambda)) and (node.args.vararg or node.args.kwarg):
         return ("*args or **kwargs", "name every parameter")
-    if isinstance(node, (ast.Tuple, ast.Subscript, ast.Assign)) and _starred(node):
+    if isinstance(node, (ast.Tuple, ast.Subscript, ast.Assign)) and _has_star(node):
         return ("unpacking with * outside the arguments of a call", "name the values one by one")
     if isinstance(node, ast.keyword) and node.arg is None:
         return ("argument unpacking with **", "pass the values one by one")

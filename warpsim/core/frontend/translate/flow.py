@@ -17,24 +17,24 @@ from .assigned import names_assigned
 from .branches import Arm, exit_condition, fill, join
 from .chains import LONGEST, alternatives, first_of
 from .conversions import truth
-from .scope import BROKE, CONTINUED, FLAGS, typed
+from .scope import BROKE, CONTINUED, FLAGS, typed_value
 from .translator import Translator, translates
 
 
 def statements(tr: Translator, body: list[ast.stmt]) -> None:
     """Translate a list of statements."""
     for part in parts(body):
-        nested(tr, part)
+        nest(tr, part)
 
 
-def nested(tr: Translator, body: list[ast.stmt]) -> None:
+def nest(tr: Translator, body: list[ast.stmt]) -> None:
     """Statements of which those after a branch that may leave go inside it."""
     for k, node in enumerate(body):
         left = exit_condition(tr)
         if left is True:
             return
         if left is not False:
-            guarded(tr, left, body[k:])
+            guard(tr, left, body[k:])
             return
         if isinstance(node, ast.If):
             if branch(tr, node, body[k + 1 :]):
@@ -48,7 +48,7 @@ def statement(tr: Translator, node: ast.stmt) -> None:
     tr.attempt(lambda: tr.translate(node), lambda: names_assigned(tr, [node]))
 
 
-def guarded(tr: Translator, left: Value, rest: list[ast.stmt]) -> None:
+def guard(tr: Translator, left: Value, rest: list[ast.stmt]) -> None:
     """Run the rest only where the flags are not set."""
     staying, leaving = Arm(tr.scope.copy()), Arm(tr.scope.copy(), left=True)
     set_here = [flag for flag in FLAGS if tr.scope.get(flag, False) is not False]
@@ -87,7 +87,7 @@ def branch(tr: Translator, node: ast.If, rest: list[ast.stmt]) -> bool:
 
 def test_value(tr: Translator, node: ast.expr) -> Any:
     """A test: a bool where it is decided already, else a Value."""
-    outcome: Any = typed(False)  # after an error, go on to find those of both sides
+    outcome: Any = typed_value(False)  # after an error, go on to find those of both sides
 
     def test() -> None:
         nonlocal outcome

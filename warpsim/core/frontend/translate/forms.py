@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...ops.registry import TABLE, evaluated
+from ...ops.registry import TABLE, evaluate
 from ...types import scalars
 from ...types.precise import host_result
-from .scope import typed
+from .scope import typed_value
 
 FORMS: dict[str, Callable[..., Any]] = {}
 """What translates a call of a host function, by its `kernel_form`: from translator, callee, operands and keywords."""
@@ -39,8 +39,8 @@ def cast(a: Any, dtype: Any) -> Any:
 
     Raises `KernelTypeError` for types of other sizes, or that hold arrays.
     """
-    operand = typed(a)
-    result = evaluated(TABLE["reinterpret"], operand.value, source=operand.type, to=scalars.canonical(dtype))  # type: ignore[attr-defined]
+    operand = typed_value(a)
+    result = evaluate(TABLE["reinterpret"], operand.value, source=operand.type, to=scalars.canonical(dtype))  # type: ignore[attr-defined]
     return host_result(result)
 
 

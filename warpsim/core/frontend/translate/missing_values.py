@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ....errors import KernelTypeError, Location, UnassignedLocalError, UnassignedLocalWarning
-from .scope import placeholder, typed
+from .scope import placeholder, typed_value
 from .translator import Translator
 
 R = TypeVar("R")
@@ -60,6 +60,6 @@ def _zero_of(operand: object) -> Any:
         parts = tuple(map(_zero_of, operand))
         return None if any(part is None for part in parts) else parts
     try:
-        return placeholder(typed(operand).type)
+        return placeholder(typed_value(operand).type)
     except KernelTypeError:
         return None

@@ -62,7 +62,7 @@ def _identical(a: object, b: object) -> bool:
     return bool(a == b) and str(a) == str(b)
 
 
-def typed(operand: object, like: object = None) -> Value:
+def typed_value(operand: object, like: object = None) -> Value:
     """The operand as a Value; literals take the type `like` when they fit it, else their default type.
 
     Raises `KernelTypeError` for things that have no run-time value (functions, types, text).

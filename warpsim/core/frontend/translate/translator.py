@@ -99,7 +99,9 @@ class Translator:
         self.bound: dict[str, Any] = {}  # what each local was bound to last, on whatever path
         self.lacking: dict[str, Location] = {}  # locals that were used where some path gives them no value
         body = [] if isinstance(self.body_node, ast.Lambda) else self.body_node.body
-        self.locals = frozenset(names.assigned(body, lambda call: ())[0])  # names that the function assigns somewhere
+        self.locals = frozenset(
+            names.assigned_names(body, lambda call: ())[0]
+        )  # names that the function assigns somewhere
         self.returns_value = any(names.has_value(r) for r in names.returns(body))
 
     def translate(self, node: ast.AST) -> Any:

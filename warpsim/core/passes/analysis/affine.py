@@ -49,14 +49,14 @@ class AffineForms:
         if isinstance(value, Constant):
             return Affine(constant=int(value.value))
         if value not in self.forms:
-            self.forms[value] = self.derived(value)
+            self.forms[value] = self.derive(value)
         return self.forms[value]
 
     def equate(self, value: Value, other: Value) -> None:
         """Note that a value is the same number as another one."""
         self.forms[value] = self.of(other)
 
-    def derived(self, value: Value) -> Affine:
+    def derive(self, value: Value) -> Affine:
         """The form of a value by what computes it."""
         call = self.definitions.get(value)
         if call is None or isinstance(call.op, Function) or call.op.effect != PURE:
@@ -65,7 +65,7 @@ class AffineForms:
             return _unknown(("tid", call.results.index(value)))
         if not all(scalars.is_integer(a.type) for a in call.args) or not scalars.is_integer(value.type):
             return _unknown(value)
-        computed = self.computed(call, value)
+        computed = self.compute(call, value)
         if computed is not None:
             return computed
         if self.exact or len(call.results) > 1:
@@ -73,7 +73,7 @@ class AffineForms:
         attributes = tuple(sorted(call.attributes.items(), key=str))
         return _unknown((call.op.name, attributes, tuple(map(self.of, call.args))))
 
-    def computed(self, call: Call, value: Value) -> Affine | None:
+    def compute(self, call: Call, value: Value) -> Affine | None:
         """The form of the result of arithmetic on integers; None where it is not affine."""
         name, args = call.op.name, call.args
         if name in ("add", "sub"):

@@ -99,7 +99,7 @@ class ArrayUses(dict[ArrayRef, ArrayUse]):
         refs = (ref for ref, use in self.items() if use.summed)
         return sorted(refs, key=lambda ref: (ref.is_grad, ref.position))
 
-    def unified(self, same: Iterable[tuple[int, int]]) -> ArrayUses:
+    def unify(self, same: Iterable[tuple[int, int]]) -> ArrayUses:
         """The uses where pairs of parameters are one array, under its first name."""
         first, uses = {k: j for j, k in same}, ArrayUses()
         vars(uses).update(vars(self))
@@ -205,7 +205,7 @@ def needed_arrays(region: Region, arrays: Mapping[Value, PointsTo]) -> set[BaseA
     bases: set[BaseArray] = set()
     for node in region.nodes:
         if isinstance(node, Call):
-            bases |= _accessed(node, arrays)
+            bases |= _accessed_array(node, arrays)
         elif isinstance(node, If):
             bases |= needed_arrays(node.then, arrays) & needed_arrays(node.orelse, arrays)
         elif isinstance(node, While):
@@ -213,7 +213,7 @@ def needed_arrays(region: Region, arrays: Mapping[Value, PointsTo]) -> set[BaseA
     return bases
 
 
-def _accessed(call: Call, arrays: Mapping[Value, PointsTo]) -> set[BaseArray]:
+def _accessed_array(call: Call, arrays: Mapping[Value, PointsTo]) -> set[BaseArray]:
     """The array that a call reads or writes, if it is one that the program knows."""
     if isinstance(call.op, Function) or call.op.opaque or not any(effects_of(call)):
         return set()

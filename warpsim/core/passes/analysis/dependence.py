@@ -120,7 +120,7 @@ class Dependences:
         elif call.op.effect in (READ, WRITE, ATOMIC) and arrays:
             writes = call.op.effect != READ
             about_element = isinstance(call.args[0].type, ArrayType) and not call.op.opaque
-            access = self.parsed(call, loops, place) if about_element else None
+            access = self.parse(call, loops, place) if about_element else None
             if access is not None:
                 self.accesses.append(access)
                 self.written.update([access.base] if writes else [])
@@ -146,7 +146,7 @@ class Dependences:
             for base in bases:
                 self.blind.setdefault(base, []).append((loops, place))
 
-    def parsed(self, call: Call, loops: tuple[Loop, ...], place: Position) -> Access | None:
+    def parse(self, call: Call, loops: tuple[Loop, ...], place: Position) -> Access | None:
         """The access that a call makes, through views down to the array itself."""
         array, views = views_of(call.args[0], self.definitions, TO_ARRAY)
         places: list[tuple[Call, int]] = []
@@ -331,5 +331,3 @@ def disjoint_parts(a: tuple[tuple[str, Any], ...], b: tuple[tuple[str, Any], ...
                 if known and int(i.value) != int(j.value) and int(i.value) >= 0 and int(j.value) >= 0:
                     return True  # a negative index counts from the end
     return False
-
-

@@ -27,10 +27,10 @@ class Interval(NamedTuple):
     hi: int
     bits: int = _WILD
 
-    def joined(self, other: Interval) -> Interval:
+    def join(self, other: Interval) -> Interval:
         return Interval(min(self.lo, other.lo), max(self.hi, other.hi), max(self.bits, other.bits))
 
-    def met(self, other: Interval) -> Interval:
+    def meet(self, other: Interval) -> Interval:
         """What lies in both; where nothing does, the code is not reached and either limit is true."""
         return Interval(max(self.lo, other.lo), min(self.hi, other.hi), min(self.bits, other.bits))
 
@@ -53,7 +53,7 @@ def exact(value: int) -> Interval:
     return Interval(value, value, abs(value).bit_length())
 
 
-def fitted(lo: int, hi: int, bits: int, t: type) -> Interval:
+def fit(lo: int, hi: int, bits: int, t: type) -> Interval:
     """The result of arithmetic in a type: sizes do not overflow, other numbers do."""
     limits = full(t)
     if limits.lo <= lo and hi <= limits.hi:
@@ -64,11 +64,11 @@ def fitted(lo: int, hi: int, bits: int, t: type) -> Interval:
 
 
 def _add(t: type, a: Interval, b: Interval) -> Interval:
-    return fitted(a.lo + b.lo, a.hi + b.hi, max(_bits_of_term(a), _bits_of_term(b)), t)
+    return fit(a.lo + b.lo, a.hi + b.hi, max(_bits_of_term(a), _bits_of_term(b)), t)
 
 
 def _sub(t: type, a: Interval, b: Interval) -> Interval:
-    return fitted(a.lo - b.hi, a.hi - b.lo, max(_bits_of_term(a), _bits_of_term(b)), t)
+    return fit(a.lo - b.hi, a.hi - b.lo, max(_bits_of_term(a), _bits_of_term(b)), t)
 
 
 def _bits_of_term(a: Interval) -> int:
@@ -77,7 +77,7 @@ def _bits_of_term(a: Interval) -> int:
 
 def _mul(t: type, a: Interval, b: Interval) -> Interval:
     corners = [x * y for x in a[:2] for y in b[:2]]
-    return fitted(min(corners), max(corners), a.bits + b.bits, t)
+    return fit(min(corners), max(corners), a.bits + b.bits, t)
 
 
 def _div(t: type, a: Interval, b: Interval) -> Interval:
@@ -116,7 +116,7 @@ def _bit_or(t: type, a: Interval, b: Interval) -> Interval:
 def _lshift(t: type, a: Interval, n: Interval) -> Interval:
     if a.lo < 0 or n.lo < 0 or n.hi >= full(t).hi.bit_length():
         return full(t)
-    return fitted(a.lo << n.lo, a.hi << n.hi, a.bits + n.hi, t)
+    return fit(a.lo << n.lo, a.hi << n.hi, a.bits + n.hi, t)
 
 
 def _rshift(t: type, a: Interval, n: Interval) -> Interval:
@@ -127,16 +127,16 @@ def _rshift(t: type, a: Interval, n: Interval) -> Interval:
 
 
 def _neg(t: type, a: Interval) -> Interval:
-    return fitted(-a.hi, -a.lo, a.bits, t)
+    return fit(-a.hi, -a.lo, a.bits, t)
 
 
 def _abs(t: type, a: Interval) -> Interval:
     """The smallest number of a type has no absolute value in it."""
-    return fitted(0 if a.lo <= 0 <= a.hi else min(abs(a.lo), abs(a.hi)), max(abs(a.lo), abs(a.hi)), a.bits, t)
+    return fit(0 if a.lo <= 0 <= a.hi else min(abs(a.lo), abs(a.hi)), max(abs(a.lo), abs(a.hi)), a.bits, t)
 
 
 def _cast(t: type, a: Interval) -> Interval:
-    return fitted(*a, t)
+    return fit(*a, t)
 
 
 def _count(t: type, a: Interval) -> Interval:
@@ -154,15 +154,15 @@ TRANSFER: dict[str, Callable[..., Interval]] = {
 Limits = tuple[Interval, Interval]
 
 
-def compared(name: str, a: Interval, b: Interval) -> Limits:
+def limits_after(name: str, a: Interval, b: Interval) -> Limits:
     """What is known of two numbers once the comparison `name` of them holds."""
     if name in ("gt", "ge"):
-        return compared({"gt": "lt", "ge": "le"}[name], b, a)[::-1]
+        return limits_after({"gt": "lt", "ge": "le"}[name], b, a)[::-1]
     if name in ("lt", "le"):
         strict = int(name == "lt")
         return a._replace(hi=min(a.hi, b.hi - strict)), b._replace(lo=max(b.lo, a.lo + strict))
     if name == "eq":
-        return a.met(b), b.met(a)
+        return a.meet(b), b.meet(a)
     return _unequal(a, b), _unequal(b, a)
 
 

@@ -15,7 +15,7 @@ from ...ir.def_use import definitions
 from ...ir.nodes import Call, Constant, For, Function, If, Node, Region, Value, While
 from ...types import scalars
 from ...types.arrays import ArrayType
-from .intervals import OPPOSITE, TRANSFER, Interval, compared, exact, full, size_of_type
+from .intervals import OPPOSITE, TRANSFER, Interval, exact, full, limits_after, size_of_type
 
 _DEEPEST = 6  # calls between a condition and an index that it bounds
 _DEEPEST_LOOP = 3  # nests inside which carried numbers are followed: each level triples the work
@@ -98,13 +98,13 @@ class Ranges:
             self.facts = outside
         for result, *arms in zip(node.results, *yields, strict=True):
             if scalars.is_integer(result.type):
-                self.known[result] = arms[0].joined(arms[1])
+                self.known[result] = arms[0].join(arms[1])
 
     def count(self, node: For) -> None:
         start, stop, step = (self.at(v) for v in (node.start, node.stop, node.step))
         lo = start.lo if step.lo > 0 else stop.lo + 1 if step.hi < 0 else min(start.lo, stop.lo + 1)
         hi = stop.hi - 1 if step.lo > 0 else start.hi if step.hi < 0 else max(start.hi, stop.hi - 1)
-        self.known[node.index] = Interval(lo, hi, 0) if lo >= 0 else Interval(lo, hi).met(full(node.index.type))
+        self.known[node.index] = Interval(lo, hi, 0) if lo >= 0 else Interval(lo, hi).meet(full(node.index.type))
 
         def go_round() -> tuple[Value, ...]:
             self.region(node.body)
@@ -149,7 +149,7 @@ class Ranges:
             yields = go_round()
             after = [self.at(v) for v in yields]
             self.facts = outside
-            wider = {carried[k]: _widened(self.known[carried[k]], after[k], carried[k].type) for k in numbers}
+            wider = {carried[k]: _widen(self.known[carried[k]], after[k], carried[k].type) for k in numbers}
             if all(self.known[p] == x for p, x in wider.items()):
                 break
             self.known.update(wider)
@@ -165,10 +165,10 @@ class Ranges:
             return exact(int(value.value))
         limits = self.known.get(value) or _of_type(value)
         if value in self.facts:
-            limits = limits.met(self.facts[value])
+            limits = limits.meet(self.facts[value])
         maker = self.definitions.get(value)
         if self.facts and depth and isinstance(maker, Call) and _is_arithmetic(maker):
-            limits = limits.met(self.computed(maker, value, depth - 1))
+            limits = limits.meet(self.compute(maker, value, depth - 1))
         return limits
 
     def limits(self, call: Call, result: Value) -> Interval:
@@ -177,12 +177,12 @@ class Ranges:
         if name in ("tid", "shape", "block_dim"):
             return size_of_type(t)
         if name == "where":
-            return self.chosen(call)
+            return self.select(call)
         if _is_arithmetic(call):
-            return self.computed(call, result, _DEEPEST)
+            return self.compute(call, result, _DEEPEST)
         return full(t)
 
-    def computed(self, call: Call, result: Value, depth: int) -> Interval:
+    def compute(self, call: Call, result: Value, depth: int) -> Interval:
         t = result.type
         if not all(scalars.is_integer(a.type) for a in call.args):
             floats = call.op.name == "cast" and self.is_not_below_zero(call.args[0], _DEEPEST)
@@ -190,9 +190,9 @@ class Ranges:
         interval: Interval = TRANSFER[call.op.name](t, *(self.at(a, depth) for a in call.args))
         return interval
 
-    def chosen(self, call: Call) -> Interval:
+    def select(self, call: Call) -> Interval:
         first, second = self.each_choice(call, self.at)
-        joined: Interval = first.joined(second)
+        joined: Interval = first.join(second)
         return joined
 
     def each_choice(self, call: Call, ask: Callable[[Value], Any]) -> list[Any]:
@@ -255,7 +255,7 @@ class Ranges:
         if all(scalars.is_float(v.type) for v in pair):
             self.compare_floats(name, pair, truth)
         elif all(scalars.is_integer(v.type) for v in pair):
-            limits = compared(name if truth else OPPOSITE[name], *(self.at(v) for v in pair))
+            limits = limits_after(name if truth else OPPOSITE[name], *(self.at(v) for v in pair))
             for value, known in zip(pair, limits, strict=True):
                 self.narrow(value, known, _DEEPEST)
 
@@ -272,14 +272,14 @@ class Ranges:
         """Note limits of a value, and what they say of the values that it is a constant away from."""
         if isinstance(value, Constant):
             return
-        self.facts[value] = limits.met(self.facts[value]) if value in self.facts else limits
+        self.facts[value] = limits.meet(self.facts[value]) if value in self.facts else limits
         maker = self.definitions.get(value)
         if not depth or not isinstance(maker, Call) or maker.op.name not in ("add", "sub", "cast"):
             return
         if maker.op.name == "cast":
             source = maker.args[0]
             if scalars.is_integer(source.type) and _holds(value.type, source.type):
-                self.narrow(source, limits.met(self.at(source)), depth - 1)
+                self.narrow(source, limits.meet(self.at(source)), depth - 1)
             return
         a, b = maker.args
         if isinstance(a, Constant) and maker.op.name == "add":
@@ -287,7 +287,7 @@ class Ranges:
         if isinstance(b, Constant):
             shift = int(b.value) if maker.op.name == "sub" else -int(b.value)
             moved = limits._replace(lo=limits.lo + shift, hi=limits.hi + shift)
-            self.narrow(a, moved.met(self.at(a)), depth - 1)
+            self.narrow(a, moved.meet(self.at(a)), depth - 1)
 
 
 def _is_arithmetic(call: Call) -> bool:
@@ -303,7 +303,7 @@ def _holds(wide: type, narrow: type) -> bool:
     return full(wide).lo <= full(narrow).lo and full(narrow).hi <= full(wide).hi
 
 
-def _widened(before: Interval, after: Interval, t: type) -> Interval:
+def _widen(before: Interval, after: Interval, t: type) -> Interval:
     """What covers both and does not creep: an end that moved goes as far as it can."""
     limits = full(t)
     lo = before.lo if after.lo >= before.lo else 0 if after.lo >= 0 else limits.lo

@@ -14,7 +14,7 @@ from dataclasses import replace
 from ...ir.builder import Builder
 from ...ir.nodes import Call, For, Function, If, Node, Region, Value, While
 from ...ir.rewrite import Rewriter
-from ...ops.tangents import Tangent, TangentList, filled, joined, slots
+from ...ops.tangents import Tangent, TangentList, slots, tangent_at, union_of_paths
 from ...types.array_ref import Fields
 
 Shape = list[list[Fields]]
@@ -58,7 +58,7 @@ class Duals(Rewriter):
     def flat(self, values: Sequence[Value], shape: Shape) -> tuple[Value, ...]:
         """Values and then their duals at the paths of `shape`, zero where there is none."""
         tangents = [
-            filled(value.type, path, tangent)
+            tangent_at(value.type, path, tangent)
             for value, tangent, paths in zip(values, self.of(values), shape, strict=True) for path in paths
         ]  # fmt: skip
         return (*self.uses(tuple(values)), *tangents)
@@ -85,7 +85,7 @@ class Duals(Rewriter):
             assert isinstance(node, While)
             self.repeat(node)
 
-    def renamed(self, node: Call) -> Call:
+    def rename_operands(self, node: Call) -> Call:
         """The call over renamed operands; itself if none has another name."""
         args = self.uses(node.args)
         if args is node.args:
@@ -98,25 +98,25 @@ class Duals(Rewriter):
     def either(self, node: If) -> None:
         arms = [self.inside(arm) for arm in node.regions()]
         sides = [self.of(arm.yields) for arm in node.regions()]
-        shape = [joined(r.type, list(pair)) for r, *pair in zip(node.results, *sides, strict=True)]
+        shape = [union_of_paths(r.type, list(pair)) for r, *pair in zip(node.results, *sides, strict=True)]
         for copy, arm in zip(arms, node.regions(), strict=True):
             copy.yields = self.flat(arm.yields, shape)
         results = (*node.results, *self.fresh(node.results, shape))
         self.append(If(self.use(node.condition), *arms, results=results, location=node.location))
 
-    def grown(self, values: Sequence[Value], shape: Shape, ends: Sequence[Value]) -> Shape:
+    def grow(self, values: Sequence[Value], shape: Shape, ends: Sequence[Value]) -> Shape:
         """A shape and what arrives at the ends of a loop body."""
         joint = []
         for value, paths, tangent in zip(values, shape, self.of(ends), strict=True):
-            joint.append(joined(value.type, [dict.fromkeys(paths, value), tangent]))
+            joint.append(union_of_paths(value.type, [dict.fromkeys(paths, value), tangent]))
         return joint
 
     def count(self, node: For) -> None:
         carried = node.carried
-        shape = self.grown(carried, self.shapes.get(node, [[] for _ in carried]), node.init)
+        shape = self.grow(carried, self.shapes.get(node, [[] for _ in carried]), node.init)
         while True:
             body = self.inside(node.body, carried, shape)
-            wider = self.grown(carried, shape, node.body.yields)
+            wider = self.grow(carried, shape, node.body.yields)
             if wider == shape:
                 break
             shape = wider
@@ -129,12 +129,12 @@ class Duals(Rewriter):
 
     def repeat(self, node: While) -> None:
         carried, passed = node.carried, node.passed
-        shape = self.grown(carried, self.shapes.get(node, [[] for _ in carried]), node.init)
+        shape = self.grow(carried, self.shapes.get(node, [[] for _ in carried]), node.init)
         while True:
             before = self.inside(node.before, carried, shape)
-            through = [joined(v.type, [tangent]) for v, tangent in zip(passed, self.of(passed), strict=True)]
+            through = [union_of_paths(v.type, [tangent]) for v, tangent in zip(passed, self.of(passed), strict=True)]
             body = self.inside(node.body, node.body.params, through)
-            wider = self.grown(carried, shape, node.body.yields)
+            wider = self.grow(carried, shape, node.body.yields)
             if wider == shape:
                 break
             shape = wider

@@ -38,7 +38,7 @@ class _Gradients(Duals):
         if tangents and tangents[0] and node.op.name == "has_gradient":
             self.rename(node.results, (constant(bool_, True),))
             return
-        call = self.renamed(node)
+        call = self.rename_operands(node)
         self.append(call)
         if any(tangents) and _passes_arrays(node):
             rule = node.row.tangent_rule

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from ...ir.nodes import Call, Function, Value
 from ...ops.registry import ATOMIC, OUTPUT, PURE, READ
-from ...ops.tangents import Tangent, TangentList, settled, slots
+from ...ops.tangents import Tangent, TangentList, outcome_tangent, slots
 from ...types.arrays import ArrayType
 from ..analysis.alias import UNKNOWN
 from ..reverse.extra_params import Extras, TangentOf
@@ -66,12 +66,12 @@ class _Replayed(Tangents):
         if node.op.effect == READ:
             self.read(node)
         elif node.results:
-            self.returned(node)
+            self.append_result(node)
         args, results = self.uses(node.args), self.uses(node.results)
         call = Call(node.op, args, node.attributes, results=results, location=node.location)
         arriving = self.of(node.args)
         if node.op.effect == ATOMIC:
-            tangents = [self.unknown(t, node) for t in settled(call, arriving)]
+            tangents = [self.unknown(t, node) for t in outcome_tangent(call, arriving)]
         else:
             tangents = self.tangents(call, arriving)
         self.duals.update(zip(node.results, tangents, strict=True))
@@ -92,9 +92,9 @@ class _Replayed(Tangents):
         args = self.uses(node.args) if node.row.opaque else (self.use(array), *self.uses(node.args[1:]))
         self.append(Call(node.op, args, node.attributes, results=node.results, location=node.location))
 
-    def returned(self, node: Call) -> None:
+    def append_result(self, node: Call) -> None:
         """Append what gives what an atomic returned in the launch."""
-        known = self.contents.returned(node, self.primals) if node.op.effect == ATOMIC else None
+        known = self.contents.returned_value(node, self.primals) if node.op.effect == ATOMIC else None
         if known is None:
             self.unrecoverable(node, f"what {node.op.name} returned")
         else:

@@ -76,13 +76,13 @@ class Tangents(Duals):
 
     def call(self, node: Call) -> None:
         if isinstance(node.op, Function):
-            self.function(self.renamed(node), self.of(node.args))
+            self.function(self.rename_operands(node), self.of(node.args))
         else:
             self.row(node)
 
     def row(self, node: Call) -> None:
         """Append a row and its tangents."""
-        call = self.renamed(node)
+        call = self.rename_operands(node)
         self.append(call)
         for result, tangent in zip(call.results, self.tangents(call, self.of(node.args)), strict=True):
             if tangent:

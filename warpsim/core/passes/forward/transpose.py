@@ -77,7 +77,7 @@ def _jacobian(call: Call, mask: Mask) -> Region | None:
     expanded = inline(Function(call.op.name, rule)).body
     seeds = tuple(Value(t) for _, t in asked)
     arrived = [seed for seed, (contribution, _) in zip(seeds, asked, strict=True) if contribution is not None]
-    body = transposed(expanded, active, arrived) if _is_straight(expanded) else None
+    body = transpose(expanded, active, arrived) if _is_straight(expanded) else None
     if body is not None:
         return Region((*args, *outs, *seeds), body.nodes, body.yields)
     if not isinstance(call.op, Function):
@@ -146,7 +146,7 @@ def _contributions(
     return [next(contributions) if has_floats(a.type) else None for a in args]
 
 
-def transposed(region: Region, inputs: tuple[Value, ...], seeds: list[Value]) -> Region | None:
+def transpose(region: Region, inputs: tuple[Value, ...], seeds: list[Value]) -> Region | None:
     """The transpose of a straight-line region that is linear in `inputs`: from `seeds`, one per yield, to them.
 
     None when the region is not linear in them.

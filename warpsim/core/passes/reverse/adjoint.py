@@ -21,7 +21,7 @@ from dataclasses import replace
 
 from ....errors import NotDifferentiableError
 from ...ir.builder import Builder, constant
-from ...ir.def_use import captured
+from ...ir.def_use import captured_values
 from ...ir.nodes import Call, For, Function, If, Node, Region, Value, While
 from ...ops import memory
 from ...ops.debug import print_adjoints
@@ -112,7 +112,7 @@ class Reverser(Loops):
             )  # fmt: skip
         if call.op.effect in (READ, WRITE, ATOMIC) and self.active.is_local(call.args[0]):
             raise refused_local(call, self.active.is_checkpoint(call.args[0]))
-        if call.op.name in ("atomic_min", "atomic_max") and not primals.contents.settled(call):
+        if call.op.name in ("atomic_min", "atomic_max") and not primals.contents.is_settled(call):
             raise NotDifferentiableError(
                 f"the kernel may change an element again after {call.op.name}: who won is not known any more",
                 call.location, help="change the array in a second launch",
@@ -195,7 +195,7 @@ class Reverser(Loops):
                 self.both_ways(region.nodes, primals.inner(), inner)
             arms.append(arm)
             cotangents_of_arms.append(inner)
-        known = [v for v in captured(node) if v in self.active] + self.invariant_reads.within(node)
+        known = [v for v in captured_values(node) if v in self.active] + self.invariant_reads.within(node)
         outer = [v for v in known if any(v in inner for inner in cotangents_of_arms)]
         for arm, inner in zip(arms, cotangents_of_arms, strict=True):
             arm.yields = tuple(inner.take(v) for v in outer)
@@ -232,7 +232,7 @@ def adjoint(fn: Function, gradients: frozenset[str], ndim: int, prints: bool = F
     (`"s.x"`), and of other parameters whose gradient is wanted. ndim: the indices of a thread. prints: show the
     cotangents of what the kernel prints.
     """
-    with_gradient, sources = chosen(fn, gradients)
+    with_gradient, sources = choose(fn, gradients)
     active = Activity(fn, with_gradient, sources, ())
     region = Region(tuple(Value(p.type, p.hint) for p in fn.params))
     contents = PrimalReads(fn, ndim)
@@ -249,7 +249,7 @@ def adjoint(fn: Function, gradients: frozenset[str], ndim: int, prints: bool = F
     return replace(fn, name=f"adj_{fn.name}", body=region), tuple(extras)
 
 
-def chosen(fn: Function, gradients: frozenset[str]) -> tuple[frozenset[BaseArray], list[Value]]:
+def choose(fn: Function, gradients: frozenset[str]) -> tuple[frozenset[BaseArray], list[Value]]:
     """The arrays and the other parameters that names mean."""
     names = [p.hint for p in fn.params]
     named = (ref for ref in array_refs([p.type for p in fn.params]) if ref.name(names) in gradients)

@@ -15,14 +15,14 @@ from collections.abc import Callable
 
 from ....errors import NotDifferentiableError
 from ...ir.builder import Builder
-from ...ir.def_use import captured
+from ...ir.def_use import captured_values
 from ...ir.nodes import For, Region, Value, While
 from ...ops import construct
 from ...ops.registry import TABLE
 from ...types.arrays import ArrayType
 from ...types.scalars import int64
 from .checkpoints import Checkpoints, State, States, number
-from .cotangents import Cotangents, accumulated
+from .cotangents import Cotangents, accumulate
 from .invariant_reads import InvariantReads, add_up
 from .iterations import CarriedCotangents, ForIterations, Iterations, Sweeps, WhileIterations
 from .loop_shape import LoopShape, shape_of
@@ -40,7 +40,7 @@ class Loops(Sweeps):
 
     def reverse_loop(self, node: For | While, primals: Recompute, cotangents: Cotangents) -> None:
         elements = self.invariant_reads.enter(node)
-        outside = [v for v in captured(node) if v in self.active] + self.invariant_reads.within(node)
+        outside = [v for v in captured_values(node) if v in self.active] + self.invariant_reads.within(node)
         seeds = {k: cotangents.take(r) for k, r in enumerate(node.results) if r in self.active}
         shape = shape_of(node, self.active)
         refuse_arrays(node, shape)
@@ -79,7 +79,7 @@ class Reversal:
     def run(self, seeds: CarriedCotangents) -> tuple[CarriedCotangents, Cotangents]:
         """From cotangents of the results to those of the values at the start, and of captured values."""
         iterations = self.iterations
-        trips, at_end = iterations.counted(self.states)
+        trips, at_end = iterations.count(self.states)
         d_end, last = iterations.through_last_test(at_end, seeds)
         self.fixed = {k: d_end[k] for k in iterations.shape.reductions}
         self.flow = tuple(k for k in iterations.shape.recurrences if k in d_end)
@@ -134,7 +134,7 @@ class Reversal:
             self.states.store(j + 1, (*overwrites.others(then), *log))
             return then
 
-        return overwrites.logged(self.up_to(count, state, step))
+        return overwrites.log_changes(self.up_to(count, state, step))
 
     def backwards(self, first: Value, count: Value) -> Region:
         """The loop over the iterations of a block whose states are stored, last one first.
@@ -142,7 +142,7 @@ class Reversal:
         It carries the values of which changes are stored, then cotangents.
         """
         t, flowing, overwrites = Value(int64), self.flowing(), self.iterations.overwrites
-        logged = tuple(Value(v.type) for v in overwrites.logged(self.iterations.initial))
+        logged = tuple(Value(v.type) for v in overwrites.log_changes(self.iterations.initial))
         whole = len(self.iterations.initial) - len(logged)
         region = Region()
         with self.builder.inside(region):
@@ -154,7 +154,7 @@ class Reversal:
             self.live = [v for v in self.captured if v in contributions]
             sums = tuple(Value(v.type) for v in self.live)
             region.params = (t, *logged, *flowing, *sums)
-            totals = (accumulated(s, contributions[v]) for s, v in zip(sums, self.live, strict=True))
+            totals = (accumulate(s, contributions[v]) for s, v in zip(sums, self.live, strict=True))
             undone = overwrites.undone(logged, stored[whole:])
             region.yields = (*undone, *(before[p] for p in self.flow), *totals)
         return region

@@ -32,7 +32,7 @@ from ..analysis.atomics import AtomicPlan
 from ..analysis.dependence import BEFORE, Access, Dependences
 from ..analysis.gather_cost import gains_from_gathering
 from ..simplify.dce import dce
-from .cotangents import accumulated
+from .cotangents import accumulate
 from .extra_params import Extent, Extras
 from .primal_reads import thread_index
 
@@ -74,7 +74,7 @@ class Gathered(NamedTuple):
         return tuple([min(n + more, max(extents)) for n, more, extents in reach])
 
 
-def gathered(fn: Function, extras: Extras, plan: AtomicPlan, ndim: int) -> Gathered | None:
+def gather(fn: Function, extras: Extras, plan: AtomicPlan, ndim: int) -> Gathered | None:
     """An adjoint in two steps; None where it has no scattered sums, or where they must stay, or are better left."""
     lone = {*plan.injective, *plan.uniform, *plan.combined}
     scattered = [call for call in plan.atomics() if call not in lone]
@@ -205,16 +205,16 @@ def _gathering(fn: Function, stencil: _Stencil, offsets: list[Offset], margin: O
     with builder.active():
         own = thread_index(builder, len(margin))
         for offset in offsets:
-            thread, exists = _mirrored(own, offset, margin, extents)
+            thread, exists = _mirror(own, offset, margin, extents)
             sums = {call: element for call, (element, at) in stencil.sums.items() if at == offset}
             contributions = _contributions(fn.body, _OneThread(params, builder, thread, sums), exists)
-            totals.update((at, accumulated(totals[at], x) if at in totals else x) for at, x in contributions.items())
+            totals.update((at, accumulate(totals[at], x) if at in totals else x) for at, x in contributions.items())
         for element, total in totals.items():
             _add(element, total, own, params, builder)
     return replace(fn, name=f"{fn.name}_gathered", body=region)
 
 
-def _mirrored(
+def _mirror(
     own: tuple[Value, ...], offset: Offset, margin: Offset, extents: tuple[Value, ...]
 ) -> tuple[list[Value], Value]:
     """The thread whose element at an offset is the own one, and whether there is such a thread."""
@@ -271,7 +271,7 @@ class _OneThread(Cloner):
 
     def add(self, element: Element, contribution: Value) -> None:
         before = self.totals.get(element)
-        self.totals[element] = contribution if before is None else accumulated(before, contribution)
+        self.totals[element] = contribution if before is None else accumulate(before, contribution)
 
     def branch(self, node: If) -> None:
         """A branch yields what its arms have added as well; of tests alone it becomes a test without branches.

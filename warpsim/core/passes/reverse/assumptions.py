@@ -26,7 +26,7 @@ Distance = tuple[BaseArray, int, int]
 """An array, an axis of it, and the distance of two indices along it."""
 
 
-def asserted(fn: Function) -> Function:
+def add_assertions(fn: Function) -> Function:
     """`fn` with the assertions that its reverse relies on."""
     doubts = _Doubts(Dependences(fn))
     if not (doubts.signs or doubts.distances):

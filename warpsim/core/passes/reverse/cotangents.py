@@ -30,7 +30,7 @@ class Cotangents(dict[Value, Value]):
     def contribute(self, value: Value, contribution: Value | None) -> None:
         """Add a contribution to the cotangent of a value."""
         if contribution is not None and not isinstance(value, Constant):
-            self[value] = accumulated(self[value], contribution) if value in self else contribution
+            self[value] = accumulate(self[value], contribution) if value in self else contribution
 
     def take(self, value: Value) -> Value:
         """The cotangent, zero when nothing arrived; it is spent."""
@@ -44,10 +44,10 @@ class Cotangents(dict[Value, Value]):
             before = self.around.so_far(value)
         else:
             before = None if value in self.beyond else construct.zero(value)
-        return before if here is None or before is None else accumulated(before, here)
+        return before if here is None or before is None else accumulate(before, here)
 
 
-def accumulated(a: Value, b: Value) -> Value:
+def accumulate(a: Value, b: Value) -> Value:
     """The sum of two cotangents of one value; of structs, field by field."""
     if is_zero(a):
         return b
@@ -55,13 +55,13 @@ def accumulated(a: Value, b: Value) -> Value:
         return a
     if is_large(a.type) and (place := sole_part(b)) is not None:
         *indices, part = place
-        return construct.insert(a, *indices, accumulated(construct.extract(a, *indices), part))  # type: ignore[no-any-return]
+        return construct.insert(a, *indices, accumulate(construct.extract(a, *indices), part))  # type: ignore[no-any-return]
     if not structs.is_struct(a.type):
         total: Value = add(a, b)
         return total
     for name, t in a.type.fields.items():
         if has_cotangent(t):
-            total = accumulated(construct.field(a, name=name), construct.field(b, name=name))
+            total = accumulate(construct.field(a, name=name), construct.field(b, name=name))
             a = construct.with_field(a, total, name=name)
     return a
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ...ir.builder import Builder
-from ...ir.def_use import captured
+from ...ir.def_use import captured_values
 from ...ir.nodes import Call, Constant, For, Function, Node, Region, Value, While, walk
 from ...ops import construct, memory
 from ...ops.registry import PURE, READ, TABLE
@@ -48,7 +48,7 @@ class InvariantReads:
         """Note the reads that are invariant in a loop, but in none around it: its own elements."""
         if not self.is_free(loop):
             return {}
-        outside = {*captured(loop)}
+        outside = {*captured_values(loop)}
         written = self.written(loop)
         own: dict[Element, Value] = {}
         for call in walk_in(loop):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...ir.builder import Builder
-from ...ir.def_use import captured
+from ...ir.def_use import captured_values
 from ...ir.nodes import Constant, For, Node, Region, Value, While
 from ...ops import construct
 from ...ops.choice import cast
@@ -17,7 +17,7 @@ from ...ops.registry import TABLE
 from ...types.scalars import int64
 from ..analysis.activity import Activity
 from .checkpoints import State, States
-from .cotangents import Cotangents, accumulated
+from .cotangents import Cotangents, accumulate
 from .loop_shape import LoopShape
 from .overwrites import Overwrites
 from .recompute import Recompute
@@ -66,7 +66,7 @@ class Iterations:
 
     def arriving(self, after: CarriedCotangents) -> Cotangents:
         """Cotangents of what an iteration yields."""
-        cotangents = Cotangents(beyond=captured(self.node))
+        cotangents = Cotangents(beyond=captured_values(self.node))
         for k, cotangent in after.items():
             if self.node.body.yields[k] in self.loops.active:
                 cotangents.contribute(self.node.body.yields[k], cotangent)
@@ -88,7 +88,7 @@ class Iterations:
         """The number of iterations where it is constant."""
         return None
 
-    def counted(self, states: States) -> tuple[Value, State]:
+    def count(self, states: States) -> tuple[Value, State]:
         """The number of iterations, and the state after the last as far as it is known."""
         raise NotImplementedError
 
@@ -96,17 +96,17 @@ class Iterations:
         """From cotangents of the results to those of the carried values after the last iteration."""
         raise NotImplementedError
 
-    def advanced(self, k: Value, state: State) -> Recompute:
+    def primals_after(self, k: Value, state: State) -> Recompute:
         """The primal values after iteration `k`, which runs again."""
         raise NotImplementedError
 
     def advance(self, k: Value, state: State) -> State:
         """Recompute iteration `k`."""
-        return self.next_state(self.advanced(k, state))
+        return self.next_state(self.primals_after(k, state))
 
     def advance_logged(self, k: Value, state: State) -> tuple[State, State]:
         """Recompute iteration `k`: the next state, and a log of what was overwritten."""
-        primals, builder = self.advanced(k, state), self.loops.builder
+        primals, builder = self.primals_after(k, state), self.loops.builder
         return self.next_state(primals), self.overwrites.log(primals, builder.region, builder)
 
     def reverse(self, k: Value, state: State, after: CarriedCotangents) -> tuple[CarriedCotangents, Cotangents]:
@@ -133,7 +133,7 @@ class ForIterations(Iterations):
         constants = [int(v.value) for v in bounds if isinstance(v, Constant)]
         return len(range(*constants)) if len(constants) == len(bounds) else None
 
-    def counted(self, states: States) -> tuple[Value, State]:
+    def count(self, states: States) -> tuple[Value, State]:
         start, stop, step = (_wide(v) for v in (self.start, self.stop, self.step))
         upwards = TABLE["gt"](step, 0)
         distance = TABLE["where"](upwards, stop - start, start - stop)
@@ -148,7 +148,7 @@ class ForIterations(Iterations):
         primals.mapping[self.node.index] = self.start + cast(k, to=self.start.type) * self.step
         return primals
 
-    def advanced(self, k: Value, state: State) -> Recompute:
+    def primals_after(self, k: Value, state: State) -> Recompute:
         primals = self.inner(k, state)
         self.loops.run_again(self.node.body.nodes, primals)
         return primals
@@ -169,7 +169,7 @@ class ForIterations(Iterations):
             live = [v for v in outside if v in contributions]
             sums = tuple(Value(v.type) for v in live)
             region.params = (index, *state, *sums)
-            totals = (accumulated(s, contributions[v]) for s, v in zip(sums, live, strict=True))
+            totals = (accumulate(s, contributions[v]) for s, v in zip(sums, live, strict=True))
             region.yields = (*self.next_state(primals), *totals)
         start = (*self.initial, *map(construct.zero, live))
         out = builder.loop(self.start, self.stop, self.step, start, region)
@@ -185,11 +185,11 @@ class WhileIterations(Iterations):
     def keeps_last(self) -> bool:
         return not self.overwrites.chains
 
-    def counted(self, states: States) -> tuple[Value, State]:
+    def count(self, states: States) -> tuple[Value, State]:
         state, count, slot = self.fresh_state(), Value(int64), Value(int64)
         before, builder = Region((count, slot, *state)), self.loops.builder
         with builder.inside(before):
-            primals = self.tested(state)
+            primals = self.primals_after_test(state)
             passed = primals.uses(self.node.before.yields)
             before.yields = (passed[0], count, slot, *state, *passed[1:])
         entered = tuple(Value(v.type) for v in before.yields[1:])
@@ -207,34 +207,34 @@ class WhileIterations(Iterations):
         out = builder.repeat((construct.zero(count), construct.zero(slot), *self.initial), before, body)
         return out[0], out[2 : 2 + len(state)]
 
-    def tested(self, state: State) -> Recompute:
+    def primals_after_test(self, state: State) -> Recompute:
         """The primal values after the test."""
         primals = self.at(state)
         self.loops.run_again(self.node.before.nodes, primals)
         return primals
 
-    def entered(self, state: State) -> Recompute:
+    def primals_in_body(self, state: State) -> Recompute:
         """The primal values at the start of the body."""
-        primals = self.tested(state)
+        primals = self.primals_after_test(state)
         passed = primals.uses(self.node.passed)
         primals.mapping.update(zip(self.node.body.params, passed, strict=True))
         return primals
 
-    def advanced(self, k: Value, state: State) -> Recompute:
-        primals = self.entered(state)
+    def primals_after(self, k: Value, state: State) -> Recompute:
+        primals = self.primals_in_body(state)
         self.loops.run_again(self.node.body.nodes, primals)
         return primals
 
     def reverse(self, k: Value, state: State, after: CarriedCotangents) -> tuple[CarriedCotangents, Cotangents]:
-        primals, cotangents = self.entered(state), self.arriving(after)
+        primals, cotangents = self.primals_in_body(state), self.arriving(after)
         self.loops.both_ways(self.node.body.nodes, primals, cotangents)
         d_passed = {j: cotangents.take(p) for j, p in enumerate(self.node.body.params) if p in self.loops.active}
         self.through_test(primals, d_passed, cotangents)
         return self.leaving(cotangents), cotangents
 
     def through_last_test(self, at_end: State, seeds: CarriedCotangents) -> tuple[CarriedCotangents, Cotangents]:
-        cotangents = Cotangents(beyond=captured(self.node))
-        self.through_test(self.tested(at_end), seeds, cotangents)
+        cotangents = Cotangents(beyond=captured_values(self.node))
+        self.through_test(self.primals_after_test(at_end), seeds, cotangents)
         return self.leaving(cotangents), cotangents
 
     def through_test(self, primals: Recompute, d_passed: CarriedCotangents, cotangents: Cotangents) -> None:
@@ -258,12 +258,12 @@ class WhileIterations(Iterations):
             live = [v for v in outside if v in contributions]
             sums = tuple(Value(v.type) for v in live)
             body.params = (*passed, *sums)
-            totals = (accumulated(s, contributions[v]) for s, v in zip(sums, live, strict=True))
+            totals = (accumulate(s, contributions[v]) for s, v in zip(sums, live, strict=True))
             body.yields = (*self.next_state(primals), *totals)
         state, before = self.fresh_state(), Region()
         totals_so_far = tuple(Value(v.type) for v in live)
         with builder.inside(before):
-            tested = self.tested(state)
+            tested = self.primals_after_test(state)
             before.params = (*state, *totals_so_far)
             before.yields = (*tested.uses(self.node.before.yields), *totals_so_far)
         out = builder.repeat((*self.initial, *map(construct.zero, live)), before, body)

@@ -35,7 +35,7 @@ class Overwrites:
         """The values of a state that are stored whole."""
         return tuple(v for at, v in enumerate(state) if at not in self.chains)
 
-    def logged(self, state: State) -> State:
+    def log_changes(self, state: State) -> State:
         """The values of a state of which only changes are stored."""
         return tuple(state[at] for at in self.chains)
 

@@ -105,7 +105,7 @@ class PrimalReads(PrimalSource):
 
     # ----- atomics --------------------------------------------------------------------------
 
-    def settled(self, call: Call) -> bool:
+    def is_settled(self, call: Call) -> bool:
         """So it is unless something else changes the element later; a store that nobody reads before clears it."""
         where = self.dependences
         access = next((a for a in where.accesses if a.call is call), None)
@@ -116,7 +116,7 @@ class PrimalReads(PrimalSource):
         cleared = all(a.call.op.name == "store" and where.same(a.indices, access.indices) for a in changes)
         return not changes or (cleared and all(a.writes for a in later))
 
-    def returned(self, call: Call, primals: Recompute) -> Value | None:
+    def returned_value(self, call: Call, primals: Recompute) -> Value | None:
         if call not in self.atomics:
             return None
         rank = max(1, self.ndim)
@@ -155,5 +155,3 @@ def _outside_loops(region: Region) -> list[Call]:
             for arm in node.regions():
                 calls.extend(_outside_loops(arm))
     return calls
-
-

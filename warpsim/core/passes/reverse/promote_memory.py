@@ -92,7 +92,7 @@ def _local(fn: Function, maker: Call) -> Function:
     homes = _Homes(fn.body)
     region = homes.region_of[maker]
     shapes: dict[Node, Constant] = dict(_extents(fn.body, base, dependences))
-    story = Story(calls, region, whole, homes.involved((*calls, *shapes), region), maker, shapes)
+    story = Story(calls, region, whole, homes.involved_nodes((*calls, *shapes), region), maker, shapes)
     return replace(fn, body=_Carrier(story).region(fn.body))
 
 
@@ -168,7 +168,9 @@ def _story(read: Access, dependences: Dependences, homes: _Homes) -> Story | Non
     if any(dependences.order(element, a) for a in others if homes.contains(region, a.call)) or not _plain(same):
         return None  # another write may hit the element
     dtype = read.base.type.dtype
-    return Story(same, region, dtype, homes.involved(same, region), None, {}, first, homes, dependences.definitions)
+    return Story(
+        same, region, dtype, homes.involved_nodes(same, region), None, {}, first, homes, dependences.definitions
+    )
 
 
 class _Homes:
@@ -210,7 +212,7 @@ class _Homes:
     def contains(self, region: Region, node: Node) -> bool:
         return any(r is region for r in self.chain(self.region_of[node]))
 
-    def involved(self, calls: Iterable[Node], region: Region) -> set[Node]:
+    def involved_nodes(self, calls: Iterable[Node], region: Region) -> set[Node]:
         around: set[Node] = set()
         for call in calls:
             node = call
@@ -261,7 +263,7 @@ class _Carrier(Rewriter):
                     if isinstance(node, Call):
                         self.access(node, builder)
                     else:
-                        rewritten.append(self.carried(node))
+                        rewritten.append(self.carry(node))
         return rewritten
 
     # ----- the first read ---------------------------------------------------------------------
@@ -299,7 +301,7 @@ class _Carrier(Rewriter):
 
     # ----- nodes with accesses inside -----------------------------------------------------------
 
-    def carried(self, node: Node) -> Node:
+    def carry(self, node: Node) -> Node:
         """The node with the variable going in and coming out."""
         result = Value(self.story.whole)
         if isinstance(node, If):
@@ -347,7 +349,7 @@ class _Carrier(Rewriter):
             value = self.use(call.args[-1])
             if name in _COMBINED:
                 value = TABLE[_COMBINED[name]](self.use(call.results[0]), value)
-            self.current = _changed(now, steps, value)
+            self.current = _replace_part(now, steps, value)
 
     def read(self, part: Value, builder: Builder) -> Value:
         """What a read gives."""
@@ -378,12 +380,12 @@ def _part(value: Value, steps: list[tuple[str, Any]]) -> Value:
     return value
 
 
-def _changed(value: Value, steps: list[tuple[str, Any]], part: Value) -> Value:
+def _replace_part(value: Value, steps: list[tuple[str, Any]], part: Value) -> Value:
     """The value with one part of it replaced."""
     if not steps:
         return part
     (kind, what), *rest = steps
-    inner = _changed(_part(value, steps[:1]), rest, part) if rest else part
+    inner = _replace_part(_part(value, steps[:1]), rest, part) if rest else part
     if kind == "field":
         return construct.with_field(value, inner, name=what)  # type: ignore[no-any-return]
     return construct.insert(value, *what, inner)  # type: ignore[no-any-return]

@@ -48,11 +48,11 @@ class PrimalSource:
         """An array that the gradient of a called function looks at, and that does not hold any more what it held."""
         return None
 
-    def returned(self, call: Call, primals: Recompute) -> Value | None:
+    def returned_value(self, call: Call, primals: Recompute) -> Value | None:
         """What an atomic returned, traced, or None where it is not known."""
         return None
 
-    def settled(self, call: Call) -> bool:
+    def is_settled(self, call: Call) -> bool:
         """Whether what the array holds after the launch tells who won an `atomic_min` or `atomic_max`."""
         return True
 
@@ -118,7 +118,7 @@ class Recompute(Cloner):
     def atomic(self, call: Call) -> list[Node]:
         traced = Region()
         with self.builder.inside(traced):
-            known = self.contents.returned(call, self)
+            known = self.contents.returned_value(call, self)
         if known is None:
             return self.unrecoverable(call, f"the value that {call.op.name} returned")
         self.rename(call.results, (known,))

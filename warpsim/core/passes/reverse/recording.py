@@ -37,10 +37,10 @@ class _Recorder(Rewriter):
         for node in nodes:
             rewritten.append(self.node(node))
             if isinstance(node, Call) and node in self.arrays:
-                rewritten.extend(self.noted(node))
+                rewritten.extend(self.note(node))
         return rewritten
 
-    def noted(self, call: Call) -> list[Node]:
+    def note(self, call: Call) -> list[Node]:
         builder = Builder(Region(), call.location)
         with builder.active():
             index = thread_index(builder, self.rank)

@@ -100,17 +100,17 @@ class _Needed:
     # ----- the program that is left ----------------------------------------------------------
 
     def region(self, region: Region, yields: tuple[Value, ...]) -> Region:
-        nodes = [self.trimmed(n) for n in region.nodes if n in self.nodes]
+        nodes = [self.trim(n) for n in region.nodes if n in self.nodes]
         return Region(region.params, nodes, yields)
 
-    def trimmed(self, node: Node) -> Node:
+    def trim(self, node: Node) -> Node:
         if isinstance(node, If):
             live = [k for k, r in enumerate(node.results) if r in self.values]
             then, orelse = (self.region(arm, _pick(arm.yields, live)) for arm in node.regions())
             return If(node.condition, then, orelse, results=_pick(node.results, live), location=node.location)
         if isinstance(node, For):
             return self.loop(node)
-        return self.repeated(node) if isinstance(node, While) else node
+        return self.repeat(node) if isinstance(node, While) else node
 
     def loop(self, node: For) -> For:
         live = [k for k, r in enumerate(node.results) if r in self.values]
@@ -120,8 +120,7 @@ class _Needed:
         bounds = (node.start, node.stop, node.step)
         return For(*bounds, init, body, results=results, location=node.location, trips=node.trips)
 
-
-    def repeated(self, node: While) -> While:
+    def repeat(self, node: While) -> While:
         live = [k for k, p in enumerate(node.carried) if p in self.values]
         passed = [k for k, r in enumerate(node.results) if r in self.values]
         before = self.region(node.before, (node.test, *_pick(node.passed, passed)))

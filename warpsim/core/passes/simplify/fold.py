@@ -34,7 +34,7 @@ class _Folder(Rewriter):
         for node in nodes:
             if isinstance(node, Call):
                 args = self.uses(node.args)
-                value = evaluated(node, args) or unchanged(node, args)
+                value = evaluate(node, args) or identity_operand(node, args)
                 if value is None:
                     rewritten.append(self.node(node))
                 else:
@@ -55,7 +55,7 @@ class _Folder(Rewriter):
         return nodes
 
 
-def unchanged(call: Call, args: tuple[Value, ...]) -> Value | None:
+def identity_operand(call: Call, args: tuple[Value, ...]) -> Value | None:
     """The operand that a call returns as it is for constants in the others, else None."""
     if isinstance(call.op, Function) or len(call.results) != 1:
         return None
@@ -71,7 +71,7 @@ def unchanged(call: Call, args: tuple[Value, ...]) -> Value | None:
     return None
 
 
-def evaluated(call: Call, args: tuple[Value, ...]) -> Constant | None:
+def evaluate(call: Call, args: tuple[Value, ...]) -> Constant | None:
     """The value of a pure and exact call on constants, else None."""
     plain = []
     for a in args:

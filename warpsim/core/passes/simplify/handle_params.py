@@ -39,11 +39,11 @@ class HandleParam(NamedTuple):
 def handle_params(fn: Function) -> tuple[HandleParam, ...]:
     """The structures that a kernel reaches by ids known from its parameters, in order."""
     ids = _Ids(fn).ids
-    handles = {r for call in resolved(fn) if (r := _handle_param(call, ids)) is not None}
+    handles = {r for call in resolving_calls(fn) if (r := _handle_param(call, ids)) is not None}
     return tuple(sorted(handles, key=lambda r: (r.position, r.path, r.type.key)))
 
 
-def resolved(fn: Function) -> list[Call]:
+def resolving_calls(fn: Function) -> list[Call]:
     """The calls in a function that resolve ids."""
     return [node for node in walk(fn.body) if isinstance(node, Call) and node.op.name == "resolve"]
 
@@ -84,9 +84,7 @@ class _Ids(Dataflow):
     """Follows ids from the parameters of a function, until nothing changes: `ids` has them by value."""
 
     def __init__(self, fn: Function):
-        self.ids: dict[Value, Ids] = {
-            p: {path: (k, path) for path in _places(p.type)} for k, p in enumerate(fn.params)
-        }
+        self.ids: dict[Value, Ids] = {p: {path: (k, path) for path in _places(p.type)} for k, p in enumerate(fn.params)}
         self.region(fn.body)
 
     def fact(self, value: Value) -> Ids:

@@ -39,7 +39,7 @@ class _Expanding(Cloner):
             elif self.keep_gradients and has_own_gradient(node):  # type: ignore[arg-type]
                 rewritten.append(self.as_call(node))  # type: ignore[arg-type]
             else:
-                rewritten.extend(self.expanded(node, body))
+                rewritten.extend(self.expand(node, body))
         return rewritten
 
     def as_call(self, call: Call) -> Call:
@@ -50,7 +50,7 @@ class _Expanding(Cloner):
             return Call(op, copy.args, copy.attributes, results=copy.results, location=copy.location)
         return copy
 
-    def expanded(self, call: Node, body: Region) -> list[Node]:
+    def expand(self, call: Node, body: Region) -> list[Node]:
         arguments = dict(zip(body.params, self.uses(call.operands()), strict=True))
         callee = _Callee(arguments, call.location or self.location)
         callee.keep_gradients = self.keep_gradients

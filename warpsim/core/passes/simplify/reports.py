@@ -28,7 +28,7 @@ from ...types.structs import is_struct
 _SUMS = {"atomic_add": "add", "atomic_sub": "sub"}
 
 
-def reported(fn: Function, ndim: int) -> Function:
+def add_reports(fn: Function, ndim: int) -> Function:
     """The kernel with its reports; ndim: how many indices its threads have."""
     return replace(fn, body=_Reports(fn, ndim).region(fn.body))
 
@@ -43,12 +43,12 @@ class _Reports(Rewriter):
         rewritten: list[Node] = []
         for node in nodes:
             if isinstance(node, Call) and node.op.effect in (WRITE, ATOMIC) and _in_memory(node):
-                rewritten += [*self.given(node), self.node(node), *self.overflown(node)]
+                rewritten += [*self.reports_before(node), self.node(node), *self.overflown(node)]
             else:
                 rewritten.append(self.node(node))
         return rewritten
 
-    def given(self, call: Call) -> list[Node]:
+    def reports_before(self, call: Call) -> list[Node]:
         """What stands before a write: reports of the values that it takes."""
         region = Region()
         with Builder(region, call.location).active():

@@ -8,7 +8,7 @@ from ...ir.nodes import Function
 from ...ir.rewrite import Rewriter
 
 
-def unified(fn: Function, same: tuple[tuple[int, int], ...]) -> Function:
+def unify(fn: Function, same: tuple[tuple[int, int], ...]) -> Function:
     """The kernel that knows which pairs of its array parameters, by position, are one array."""
     if not same:
         return fn

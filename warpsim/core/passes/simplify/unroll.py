@@ -13,7 +13,7 @@ from dataclasses import replace
 from ...ir.builder import constant
 from ...ir.nodes import Call, Constant, For, Function, Node, Value, count
 from ...ir.rewrite import Cloner, Rewriter
-from .fold import evaluated
+from .fold import evaluate
 
 MAX_NODES = 4096
 
@@ -35,7 +35,7 @@ class _Constants:
         for a in node.args:
             if not isinstance(a, Constant) and a not in self.known:
                 return
-        value = evaluated(node, tuple([self.known.get(a, a) for a in node.args]))
+        value = evaluate(node, tuple([self.known.get(a, a) for a in node.args]))
         if value is not None:
             self.known[node.results[0]] = value
 
@@ -75,7 +75,7 @@ class _Unroller(Rewriter):
         size = len(trips) * count(loop.body)
         if size > MAX_NODES:
             return None
-        nodes, values = unrolled(loop, loop.init, trips, {}, _Room(self.limit, MAX_NODES - size))
+        nodes, values = copy_body(loop, loop.init, trips, {}, _Room(self.limit, MAX_NODES - size))
         self.rename(loop.results, values)
         return nodes
 
@@ -94,7 +94,7 @@ class _Room:
         return fits
 
 
-def unrolled(
+def copy_body(
     loop: For, init: tuple[Value, ...], trips: range, outer: dict[Value, Value], room: _Room
 ) -> tuple[list[Node], tuple[Value, ...]]:
     """Copies of the body of a loop, one per trip, and what the last one hands on."""
@@ -119,7 +119,7 @@ class _Copy(Cloner):
         for node in nodes:
             trips = self.trips(node) if isinstance(node, For) else None
             if isinstance(node, For) and trips is not None:
-                copies, values = unrolled(node, self.uses(node.init), trips, self.mapping, self.room)
+                copies, values = copy_body(node, self.uses(node.init), trips, self.mapping, self.room)
                 rewritten.extend(copies)
                 self.rename(node.results, values)
                 continue

@@ -20,7 +20,7 @@ from ..analysis.ranges import Ranges
 _LARGEST = 64  # nodes of a body that is repeated
 
 
-def versioned(fn: Function) -> Function:
+def add_versions(fn: Function) -> Function:
     """`fn` with two versions of the loops that gain from it."""
     if not any(isinstance(node, For) for node in walk(fn.body)):
         return fn

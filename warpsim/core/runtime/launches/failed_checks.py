@@ -20,7 +20,7 @@ import numpy as np
 from ....errors import KernelAssertionError, OutOfBoundsError, StructureIdError, WarpsimError
 from ...emit.layout import WORD
 from ...ops.host_memory import ABSENT
-from ...ops.native import thrown
+from ...ops.native import exception_for
 from ...types.scalars import int64
 from ..arrays.host_memory import allocate
 from ..devices.device_memory import on_host
@@ -121,14 +121,12 @@ def raise_reported(launcher: Launcher, record: np.ndarray) -> None:
     if site.kind == "assert":
         raise KernelAssertionError(f"{site.text}\n{where}")
     if site.kind == "id":
-        raise StructureIdError(
-            f"id {index & (1 << 64) - 1:#x} stands for no open {site.text}\n{where}"
-        )
+        raise StructureIdError(f"id {index & (1 << 64) - 1:#x} stands for no open {site.text}\n{where}")
     if site.kind == "none":
         raise OutOfBoundsError(f"{site.text} is None, and is read or written\n{where}\n{ABSENT}")
     if site.kind == "native":
         said = ctypes.string_at(index)
-        raise thrown(site.text, said, site.location, f", in kernel {launcher.kernel.key!r}, thread {thread}")
+        raise exception_for(site.text, said, site.location, f", in kernel {launcher.kernel.key!r}, thread {thread}")
     if site.kind == "table":
         raise OutOfBoundsError(f"an index table holds {index}, outside {site.text} of length {limit}\n{where}")
     if site.kind == "unsigned bounds":

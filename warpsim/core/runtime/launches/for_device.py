@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...emit.program import PRIMAL, Form
-from ...types.structs import frozen
+from ...types.structs import freeze
 from ..devices.device import Device
 from .cpu_launcher import CpuLauncher
 from .cuda_launcher import CudaLauncher
@@ -30,7 +30,7 @@ def prepare(
     deterministic: bool | None = None, input_count: int | None = None, record: bool = True,
 ) -> LaunchCall:  # fmt: skip
     """A launch whose arguments are checked and packed, structs as they are now. Raises what `launch` raises."""
-    launcher, args = launcher_for(kernel, [frozen(a) for a in args], device, form, rank(dim))
+    launcher, args = launcher_for(kernel, [freeze(a) for a in args], device, form, rank(dim))
     total, header = launcher.extent(dim)
     ordered = launcher.deterministic if deterministic is None else deterministic
     count = len(args) if input_count is None else input_count

@@ -115,7 +115,7 @@ class Handle(Record):
 
     def _write(self, data: structs.Struct) -> None:
         write_struct(self._record, 0, data)
-        self._data, self._arrays = data, structs.frozen(data)  # the record has the addresses of these arrays
+        self._data, self._arrays = data, structs.freeze(data)  # the record has the addresses of these arrays
         self.publish()
 
     @property

@@ -10,7 +10,7 @@ import numpy as np
 
 from ....config import config
 from ...ir.interpret import Interpreter, host_value
-from ...ops.host_memory import Follow, HostArray, described
+from ...ops.host_memory import Follow, HostArray, array_at
 from ...types import compounds, structs
 from ...types.arrays import ArrayType
 from ..arrays.array import array
@@ -86,6 +86,6 @@ def follower(value: array | indexedarray, name: str) -> Follow:
     def follow(words: np.ndarray, t: ArrayType) -> HostArray:
         element = None if value._held is None else value._held.find(words.tobytes())
         # What this launch stored is held by its arguments: it is taken from where it lies.
-        return described(words, t, f"{name}[].array") if element is None else host_array(element, f"{name}[].array")
+        return array_at(words, t, f"{name}[].array") if element is None else host_array(element, f"{name}[].array")
 
     return follow

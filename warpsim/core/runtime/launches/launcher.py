@@ -18,7 +18,7 @@ from ...emit.program import PRIMAL, Form, FormKind
 from ...ir.nodes import Call, walk
 from ...types.arrays import ArrayType
 from ...types.signatures import is_generic
-from ...types.structs import Struct, frozen, holds_arrays
+from ...types.structs import Struct, freeze, holds_arrays
 from ..devices.device import Device
 from .arguments import (
     UNFIT,
@@ -64,7 +64,7 @@ class LaunchCall:
 
     def rebound(self, dim: int | tuple[int, ...], args: Sequence[Any]) -> LaunchCall:
         """The same over other threads, with other arguments: structs as they are now. Raises what `launch` raises."""
-        launcher, args = self.launcher, [frozen(a) for a in args]
+        launcher, args = self.launcher, [freeze(a) for a in args]
         total, header = launcher.extent(dim)
         block = launcher.pack(args, header) if total >= 0 else None
         if block is None:

@@ -20,7 +20,7 @@ from ....config import config
 from ....errors import CompilerError
 from ...emit.cpu import float_mode
 from ...emit.native.linker import NativeObject
-from ...emit.native.own_code import assembled
+from ...emit.native.own_code import own_object_code
 from ...emit.native.stacks import with_compiler_room
 
 HAS_THREADS = os.name == "posix"
@@ -248,7 +248,7 @@ def load_code() -> NativeObject:
 
 
 def _object_code() -> bytes:
-    return with_compiler_room(lambda: assembled(source(), "warpsim launcher", opt=2))
+    return with_compiler_room(lambda: own_object_code(source(), "warpsim launcher", opt=2))
 
 
 def source() -> str:

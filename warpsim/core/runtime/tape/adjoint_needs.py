@@ -18,7 +18,7 @@ from ....errors import KernelError, Location
 from ...emit.program import FormKind, Program
 from ...ir.nodes import Call, Function, walk
 from ...passes.reverse.extra_params import Before, Returned
-from ...passes.simplify.handle_params import resolved
+from ...passes.simplify.handle_params import resolving_calls
 from ...types.array_ref import ArrayRef, array_refs, refers
 from ...types.structs import is_in_pieces, is_struct, none_is_empty
 from ..arrays.array import array
@@ -136,7 +136,7 @@ class Needs:
     @cached_property
     def hidden(self) -> Location | None:
         """Where the adjoint reaches a structure whose id does not come from an argument."""
-        calls = [] if self.adjoint is None else resolved(self.adjoint.fn)
+        calls = [] if self.adjoint is None else resolving_calls(self.adjoint.fn)
         return calls[0].location if calls else None
 
     @cached_property

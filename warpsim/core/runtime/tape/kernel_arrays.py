@@ -9,7 +9,7 @@ from typing import Any
 from ...emit.program import Form, FormKind, Program
 from ...ops.handles import open_handle
 from ...passes.analysis.array_uses import array_uses
-from ...passes.simplify.handle_params import HandleParam, resolved, with_handle_params
+from ...passes.simplify.handle_params import HandleParam, resolving_calls, with_handle_params
 from ...types.array_ref import ArrayRef, array_refs, element_refs, member_at
 from ...types.arrays import ArrayType
 from ...types.cotangents import has_cotangent
@@ -38,7 +38,7 @@ class KernelArrays:
         self.fn = with_handle_params(program.fn, self.handle_params)
         self.arguments = tuple(p.type for p in self.fn.params)
         uses = array_uses(self.fn) if self.handle_params else program.uses
-        self.uses = uses.unified(same) if same else uses
+        self.uses = uses.unify(same) if same else uses
         self.names = [*kernel.patterns, *(p.hint for p in self.fn.params[len(types) :])]
         refs = array_refs(self.arguments)
         self.name = {ref: ref.name(self.names) for ref in refs}
@@ -52,7 +52,7 @@ class KernelArrays:
     @cached_property
     def reaches(self) -> bool:
         """Whether the kernel reaches structures by ids."""
-        return bool(self.handle_params or resolved(self.fn))
+        return bool(self.handle_params or resolving_calls(self.fn))
 
     def whole(self, args: Sequence[Any]) -> list[Any]:
         """Arguments, and behind them the structures that they have ids of: what derived programs take.

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ...emit.program import Form, FormKind
 from ...passes.analysis.array_uses import read_after_write
 from ...types.array_ref import ArrayRef
-from ...types.structs import frozen
+from ...types.structs import freeze
 from ..arrays import saved_contents
 from ..arrays.array import array
 from ..arrays.call_site import CallSite, user_frame
@@ -115,7 +115,7 @@ def run_plain(
         for a in watched:
             a._memory.read(a, tapes[0].session, CallSite(frame.f_code, frame.f_lasti))
     if tapes:
-        fixed = (*args,) if arrays is args else tuple(map(frozen, args))
+        fixed = (*args,) if arrays is args else tuple(map(freeze, args))
         tapes[0].log.append(new_entry(LaunchEntry, (
             needs, launcher, dim, fixed, input_count, deterministic, reads, frame.f_code, frame.f_lasti, noted
         )))  # fmt: skip
@@ -195,7 +195,7 @@ def run_generally(call: LaunchCall, place: CallSite, run: Run = run_now) -> None
             refs, _, reads = zip(*saved, strict=True) if saved else ((), (), ())
             record = LaunchRecord(refs, noted, overlap)
         tape.log.append(LaunchEntry(
-            needs, launcher, call.dim, tuple(frozen(a) for a in args), call.input_count, call.deterministic,
+            needs, launcher, call.dim, tuple(freeze(a) for a in args), call.input_count, call.deterministic,
             reads, place.code, place.offset, record,
         ))  # fmt: skip
         for _, a in wrote:

@@ -22,7 +22,7 @@ from ...passes.reverse.extra_params import Before, GradientArray, GradientSum, R
 from ...types.answers import per_object
 from ...types.array_ref import ArrayRef, member_at
 from ...types.arrays import ArrayType
-from ...types.structs import Struct, frozen
+from ...types.structs import Struct, freeze
 from ..arrays.array import array
 from ..arrays.indexed import indexedarray
 from ..arrays.mirrors import Mirror
@@ -114,7 +114,7 @@ class MovedLaunch:
         """Copies of the tangents of an array, or of the arrays in a struct."""
         if not isinstance(value, Struct):
             return copy_strided(self.tangents.of(value)) if isinstance(value, array | indexedarray) else value
-        tangents = frozen(value)
+        tangents = freeze(value)
         for name in type(value).fields:
             object.__setattr__(tangents, name, self.tangents_in(getattr(value, name)))
         return tangents
