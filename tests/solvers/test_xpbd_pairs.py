@@ -16,6 +16,7 @@ from warpsim.solvers import (
     Contacts,
     CrossingWarning,
     ModelBuilder,
+    Scene,
     SolverXPBD,
     StartWarning,
     SurfaceContacts,
@@ -182,6 +183,22 @@ def test_radii_may_be_written_to_points_without_any_margin():
         contacts.begin_step(near, model.particle_qd, DT)
         counts.append(contacts.counts.numpy().tolist())
     assert counts == [[0, 0], [1, 1]]
+
+
+def test_a_saved_scene_goes_on_with_radii_that_were_written(tmp_path):
+    """Neighbours keep their order, which the grid of the first radii has."""
+    places = 0.09 * np.stack(np.meshgrid(*[np.arange(4)] * 3), -1).reshape(-1, 3)
+    rng = np.random.default_rng(0)
+    model = balls(places + rng.uniform(0, 0.01, places.shape), -places, radius=0.01)
+    contacts, solver, state = Contacts(model), SolverXPBD(model, substeps=4), model.state()
+    model.particle_radius.assign(np.full(64, 0.038))
+    solver.step(state, state, None, contacts, DT)
+    Scene(state=state, solver=solver, contacts=contacts).save(tmp_path / "run.scene")
+    loaded = Scene.load(tmp_path / "run.scene")
+    for _ in range(20):
+        solver.step(state, state, None, contacts, DT)
+        loaded.solver.step(loaded.state, loaded.state, None, loaded.contacts, DT)
+    assert (state.particle_q.numpy() == loaded.state.particle_q.numpy()).all()
 
 
 # ----- faster than the margin ---------------------------------------------------------------------

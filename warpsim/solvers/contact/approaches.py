@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...core.language import (
-    Float, Vec, array, array2d, array_scan, atomic_add, dot, func, int32, kernel, launch, length, max, min, tid, uint64,
-    zeros,
+    Float, Kernel, Vec, array, array2d, array_scan, atomic_add, dot, func, int32, kernel, launch, length, max, min, tid,
+    uint64, zeros,
 )  # fmt: skip
 from ...core.runtime.arrays.fixed import Fixed
 from ...geometry.hash_grid.neighbors import hash_grid_neighbors
@@ -64,7 +64,7 @@ class Approaches(Fixed):
         self._run(tell, n, *lists, self.begun, self._firsts, self._cursor, self._came)
         self._run(append, n, self._firsts, self._came, *lists)
 
-    def _run(self, kernel: Any, dim: int, *args: Any) -> None:
+    def _run(self, kernel: Kernel, dim: int, *args: object) -> None:
         launch(kernel, dim, args, device=self.model.device, record_tape=False)
 
 

@@ -20,7 +20,7 @@ from ...core.runtime.arrays.fixed import Fixed
 from ...errors import ModelError, StateError
 from ...geometry.hash_grid.hash_grid import HashGrid
 from ...geometry.hash_grid.neighbors import hash_grid_neighbors
-from ..scene.memory import Memory
+from ..scene.memory import Memory, require
 from .approaches import Approaches
 from .bodies import at_rest, bodies_of, may_touch
 from .starts import warn_of_balls
@@ -106,10 +106,13 @@ class Contacts(Fixed):
 
     def memory(self) -> Memory:
         """See `Savable`."""
-        return {"friction": self.friction, "restitution": self.restitution}
+        return {"friction": self.friction, "restitution": self.restitution, "cell": self._cell}
 
     def recall(self, memory: Mapping[str, Any]) -> None:
         """See `Savable`."""
+        cell = memory["cell"]  # it decides the order of neighbours
+        require(isinstance(cell, float) and 0.0 < cell < math.inf, f"contacts.cell is {cell}", "a length above 0 [m]")
+        self._cell = cell
         self.friction, self.restitution = memory["friction"], memory["restitution"]
         self.check_replaced("contacts")
 

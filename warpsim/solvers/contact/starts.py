@@ -41,7 +41,7 @@ def warn_of_balls(model: Model, bodies: np.ndarray, stacklevel: int) -> None:
         _warn(f"particles {i} and {j} start {depth[inside][first]:.3g} m inside of each other", stacklevel + 1)
 
 
-def warn_of_surfaces(model: Model, edges: Any, trees: SurfaceTrees, bodies: Any, stacklevel: int) -> None:
+def warn_of_surfaces(model: Model, edges: array, trees: SurfaceTrees, bodies: array, stacklevel: int) -> None:
     """Warn of the first particle in the thickness of a triangle of another body, or edge in that of an edge.
 
     trees: around what rests.

@@ -39,7 +39,7 @@ from .hits import retract
 from .membrane import Membranes, has_membranes
 from .particle import pack, predict, unpack, update_velocity
 from .pressure import Pressures
-from .residuals import Residual, residuals, keep_contents
+from .residuals import Residual, keep_contents, residuals
 from .self_contact import SelfContact
 from .statistics import XPBDStatistics
 from .substeps import AutoSubsteps, Chosen, SubstepChooser, as_substeps
