@@ -1,7 +1,7 @@
 """Arguments of public functions, checked by what their annotations say: one rule, in words that name the argument.
 
 `checked` looks at numbers, texts, paths, sequences, callables and classes, before the function runs; `numbers` is for
-what is annotated as `Any` because anything that NumPy makes numbers of will do.
+what NumPy makes numbers of, which annotations call ArrayLike and this does not look at.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def checked(function: _Function) -> _Function:
     return call  # type: ignore[return-value]
 
 
-def numbers(value: Any, name: str, shape: tuple[int, ...] | None = None) -> np.ndarray:
+def numbers(value: object, name: str, shape: tuple[int, ...] | None = None) -> np.ndarray:
     """A value as an array of float64. shape: what it must have, -1 for any extent.
 
     Raises `ArgumentTypeError` for what is no numbers, or has another shape.
@@ -66,7 +66,7 @@ def numbers(value: Any, name: str, shape: tuple[int, ...] | None = None) -> np.n
     return result
 
 
-def integers(value: Any, name: str) -> np.ndarray:
+def integers(value: object, name: str) -> np.ndarray:
     """A value as an array of the integers that it holds. Raises `ArgumentTypeError` for what is none."""
     try:
         result = np.asarray(value)

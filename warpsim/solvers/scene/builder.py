@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -21,6 +21,11 @@ from .model import Model, Shapes
 from .rotations import rotate, rotation_onto
 from .rows import Rows, one_each, warp_and_weft
 from .shapes import ShapeType
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from ...core.runtime.devices.device import DeviceLike
 
 RIGID = math.inf
 """The stiffness of what does not give way."""
@@ -88,11 +93,13 @@ class ModelBuilder:
         """The unit vector against gravity, (3,)."""
         return np.array(_UP[self.up_axis])
 
-    def add_particle(self, pos: Any, vel: Any = 0.0, mass: float = 1.0, radius: float | None = None) -> int:
+    def add_particle(self, pos: ArrayLike, vel: ArrayLike = 0.0, mass: float = 1.0, radius: float | None = None) -> int:
         """A particle at `pos` [m] with velocity `vel` [m/s]. One of mass 0 [kg] keeps its velocity, whatever pulls."""
         return self.add_particles([pos], vel, mass, radius)[0]
 
-    def add_particles(self, pos: Any, vel: Any = 0.0, mass: Any = 1.0, radius: Any = None) -> range:
+    def add_particles(
+        self, pos: ArrayLike, vel: ArrayLike = 0.0, mass: ArrayLike = 1.0, radius: ArrayLike | None = None
+    ) -> range:
         """Particles at `pos` (n, 3) [m]; radius [m]: how far contact keeps them from other things."""
         pos = numbers(pos, "pos")
         if pos.ndim != 2 or pos.shape[1] != 3:
@@ -107,7 +114,9 @@ class ModelBuilder:
         """A distance constraint; see `add_springs`."""
         return self.add_springs([(i, j)], ke, kd, rest_length)[0]
 
-    def add_springs(self, indices: Any, ke: Any = RIGID, kd: Any = 0.0, rest_length: Any = None) -> range:
+    def add_springs(
+        self, indices: ArrayLike, ke: ArrayLike = RIGID, kd: ArrayLike = 0.0, rest_length: ArrayLike | None = None
+    ) -> range:
         """Distance constraints between pairs of particles (n, 2).
 
         ke: stiffness [N/m]. kd: damping [N s/m]. rest_length [m]: None is how far apart the particles are now.
@@ -122,11 +131,16 @@ class ModelBuilder:
         return self.springs.add(len(pairs), indices=pairs, rest_length=rest_length, **material)
 
     @checked
-    def add_edge(self, i: int, j: int, k: int, l: int, edge_ke: float, edge_kd: float = 0.0, rest: Any = None) -> int:  # noqa: E741
+    def add_edge(
+        self, i: int, j: int, k: int, l: int, edge_ke: float, edge_kd: float = 0.0,  # noqa: E741
+        rest: ArrayLike | None = None,
+    ) -> int:  # fmt: skip
         """A bending constraint over the edge (k, l) between the triangles (i, k, l) and (j, l, k); see `add_edges`."""
         return self.add_edges([(i, j, k, l)], edge_ke, edge_kd, rest)[0]
 
-    def add_edges(self, indices: Any, edge_ke: Any, edge_kd: Any = 0.0, rest: Any = None) -> range:
+    def add_edges(
+        self, indices: ArrayLike, edge_ke: ArrayLike, edge_kd: ArrayLike = 0.0, rest: ArrayLike | None = None
+    ) -> range:
         """Bending constraints (n, 4): two particles beside an edge, then the edge's ends.
 
         edge_ke: bending rigidity of the sheet, per width [N m]; edge_kd: the same for damping [N m s]. What that is in
@@ -148,8 +162,9 @@ class ModelBuilder:
         return self.add_triangles([(i, j, k)], **material)[0]
 
     def add_triangles(
-        self, indices: Any, tri_ke: Any = 0.0, tri_nu: Any = 0.0, tri_shear: Any = None, tri_kd: Any = 0.0,
-        tri_drag: Any = 0.0, tri_lift: Any = 0.0, material: Any = None,
+        self, indices: ArrayLike, tri_ke: ArrayLike = 0.0, tri_nu: ArrayLike = 0.0,
+        tri_shear: ArrayLike | None = None, tri_kd: ArrayLike = 0.0, tri_drag: ArrayLike = 0.0,
+        tri_lift: ArrayLike = 0.0, material: ArrayLike | None = None,
     ) -> range:  # fmt: skip
         """Triangles (n, 3): surfaces for wind, contact and pictures, and membranes where they have stiffness.
 
@@ -174,11 +189,13 @@ class ModelBuilder:
         )  # fmt: skip
 
     @checked
-    def add_tetrahedron(self, i: int, j: int, k: int, l: int, **material: Any) -> int:  # noqa: E741
+    def add_tetrahedron(self, i: int, j: int, k: int, l: int, **material: ArrayLike) -> int:  # noqa: E741
         """An elastic tetrahedron; see `add_tetrahedra`."""
         return self.add_tetrahedra([(i, j, k, l)], **material)[0]
 
-    def add_tetrahedra(self, indices: Any, k_mu: Any = 1.0e3, k_lambda: Any = 1.0e3, k_damp: Any = 0.0) -> range:
+    def add_tetrahedra(
+        self, indices: ArrayLike, k_mu: ArrayLike = 1.0e3, k_lambda: ArrayLike = 1.0e3, k_damp: ArrayLike = 0.0
+    ) -> range:
         """Elastic tetrahedra (n, 4) at rest as they are now; the fourth corner is above the first three, which turn
         counter-clockwise seen from it.
 
@@ -190,7 +207,7 @@ class ModelBuilder:
 
     @checked
     def add_attachment(
-        self, particle: int, target: Any = None, ke: float = RIGID, kd: float = 0.0, shape: int = -1
+        self, particle: int, target: ArrayLike | None = None, ke: float = RIGID, kd: float = 0.0, shape: int = -1
     ) -> int:
         """A spring of length zero from a particle to a point that `Control` moves, or to a point of a shape.
 
@@ -212,7 +229,7 @@ class ModelBuilder:
         return added[0]
 
     @checked
-    def add_tethers(self, particles: Any, slack: float = 0.01) -> range:
+    def add_tethers(self, particles: ArrayLike, slack: float = 0.01) -> range:
         """Limit how far each of these particles gets from the nearest of them that is held (of mass 0).
 
         That is their distance now, and `slack` of it more [-]. Raises `ModelError` if none of them is held.
@@ -227,30 +244,38 @@ class ModelBuilder:
         return self.tethers.add(len(pairs), indices=pairs, length=(1.0 + slack) * distance)
 
     @checked
-    def add_pressure(self, triangles: Any, target: float = 1.0, bulk_modulus: float = RIGID) -> int:
+    def add_pressure(self, triangles: ArrayLike, target: float = 1.0, bulk_modulus: float = RIGID) -> int:
         """Fill a closed surface with a gas or liquid; see `pressure.add`."""
         return pressure.add(self, triangles, target, bulk_modulus)
 
     # ----- cloth and soft bodies ------------------------------------------------------------------
 
-    def add_cloth_grid(self, pos: Any, rot: Any, vel: Any, dim_x: int, dim_y: int, cell_x: float, cell_y: float,
-                       mass: float, **options: Any) -> range:  # fmt: skip
+    def add_cloth_grid(
+        self, pos: ArrayLike, rot: ArrayLike, vel: ArrayLike, dim_x: int, dim_y: int, cell_x: float, cell_y: float,
+        mass: float, **options: Any,
+    ) -> range:  # fmt: skip
         """A rectangular sheet: see `cloth.add_grid`."""
         return cloth.add_grid(self, pos, rot, vel, dim_x, dim_y, cell_x, cell_y, mass, **options)
 
-    def add_cloth_mesh(self, pos: Any, rot: Any, scale: float, vel: Any, vertices: Any, indices: Any, density: float,
-                       **options: Any) -> range:  # fmt: skip
+    def add_cloth_mesh(
+        self, pos: ArrayLike, rot: ArrayLike, scale: float, vel: ArrayLike, vertices: ArrayLike, indices: ArrayLike,
+        density: float, **options: Any,
+    ) -> range:  # fmt: skip
         """A sheet of any triangles: see `cloth.add_mesh`."""
         return cloth.add_mesh(self, pos, rot, scale, vel, vertices, indices, density, **options)
 
-    def add_soft_grid(self, pos: Any, rot: Any, vel: Any, dim_x: int, dim_y: int, dim_z: int, cell_x: float,
-                      cell_y: float, cell_z: float, density: float, **options: Any) -> range:  # fmt: skip
+    def add_soft_grid(
+        self, pos: ArrayLike, rot: ArrayLike, vel: ArrayLike, dim_x: int, dim_y: int, dim_z: int, cell_x: float,
+        cell_y: float, cell_z: float, density: float, **options: Any,
+    ) -> range:  # fmt: skip
         """An elastic block: see `soft.add_grid`."""
         cells = (cell_x, cell_y, cell_z)
         return soft.add_grid(self, pos, rot, vel, (dim_x, dim_y, dim_z), cells, density, **options)
 
-    def add_soft_mesh(self, pos: Any, rot: Any, scale: float, vel: Any, vertices: Any, indices: Any, density: float,
-                      **options: Any) -> range:  # fmt: skip
+    def add_soft_mesh(
+        self, pos: ArrayLike, rot: ArrayLike, scale: float, vel: ArrayLike, vertices: ArrayLike, indices: ArrayLike,
+        density: float, **options: Any,
+    ) -> range:  # fmt: skip
         """An elastic body of any tetrahedra: see `soft.add_mesh`."""
         return soft.add_mesh(self, pos, rot, scale, vel, vertices, indices, density, **options)
 
@@ -258,8 +283,8 @@ class ModelBuilder:
 
     @checked
     def add_shape(
-        self, shape_type: ShapeType, xform: Any = None, scale: Sequence[float] = (0.0, 0.0, 0.0),
-        cfg: ShapeConfig | None = None, source: Any = None,
+        self, shape_type: ShapeType, xform: ArrayLike | None = None, scale: Sequence[float] = (0.0, 0.0, 0.0),
+        cfg: ShapeConfig | None = None, source: object = None,
     ) -> int:  # fmt: skip
         """An obstacle of any type. xform: its pose (x, y, z, then a quaternion), where a control finds it first."""
         cfg = cfg or ShapeConfig()
@@ -282,42 +307,44 @@ class ModelBuilder:
         return self.add_shape_plane(self.up, height * self.up, cfg)
 
     @checked
-    def add_shape_plane(self, normal: Any = (0.0, 0.0, 1.0), point: Any = (0.0, 0.0, 0.0),
+    def add_shape_plane(self, normal: ArrayLike = (0.0, 0.0, 1.0), point: ArrayLike = (0.0, 0.0, 0.0),
                         cfg: ShapeConfig | None = None) -> int:  # fmt: skip
         """The half space behind the plane through `point` [m]; free is the side of `normal`."""
         pose = [*numbers(point, "point", (3,)), *rotation_onto(normal)]
         return self.add_shape(ShapeType.PLANE, pose, cfg=cfg)
 
     @checked
-    def add_shape_sphere(self, xform: Any = None, radius: float = 1.0, cfg: ShapeConfig | None = None,
+    def add_shape_sphere(self, xform: ArrayLike | None = None, radius: float = 1.0, cfg: ShapeConfig | None = None,
                          hollow: bool = False) -> int:  # fmt: skip
         """A ball, or the vessel of that form; radius [m]."""
         kind = ShapeType.HOLLOW_SPHERE if hollow else ShapeType.SPHERE
         return self.add_shape(kind, xform, (_size(radius), 0.0, 0.0), cfg)
 
     @checked
-    def add_shape_box(self, xform: Any = None, hx: float = 0.5, hy: float = 0.5, hz: float = 0.5,
+    def add_shape_box(self, xform: ArrayLike | None = None, hx: float = 0.5, hy: float = 0.5, hz: float = 0.5,
                       cfg: ShapeConfig | None = None) -> int:  # fmt: skip
         """A box with half extents hx, hy, hz [m]."""
         return self.add_shape(ShapeType.BOX, xform, (_size(hx), _size(hy), _size(hz)), cfg)
 
     @checked
-    def add_shape_capsule(self, xform: Any = None, radius: float = 1.0, half_height: float = 0.5,
+    def add_shape_capsule(self, xform: ArrayLike | None = None, radius: float = 1.0, half_height: float = 0.5,
                           cfg: ShapeConfig | None = None, hollow: bool = False) -> int:  # fmt: skip
         """A cylinder with round ends along z, or a vessel; half_height [m]: of the axis, without the ends."""
         kind = ShapeType.HOLLOW_CAPSULE if hollow else ShapeType.CAPSULE
         return self.add_shape(kind, xform, (_size(radius), _size(half_height), 0.0), cfg)
 
     @checked
-    def add_shape_cylinder(self, xform: Any = None, radius: float = 1.0, half_height: float = 0.5,
+    def add_shape_cylinder(self, xform: ArrayLike | None = None, radius: float = 1.0, half_height: float = 0.5,
                            cfg: ShapeConfig | None = None, hollow: bool = False) -> int:  # fmt: skip
         """A cylinder with flat ends along z, or a drum or pipe of that form."""
         kind = ShapeType.HOLLOW_CYLINDER if hollow else ShapeType.CYLINDER
         return self.add_shape(kind, xform, (_size(radius), _size(half_height), 0.0), cfg)
 
     @checked
-    def add_shape_mesh(self, xform: Any = None, mesh: Any = None, scale: Sequence[float] = (1.0, 1.0, 1.0),
-                       cfg: ShapeConfig | None = None, hollow: bool = False) -> int:  # fmt: skip
+    def add_shape_mesh(
+        self, xform: ArrayLike | None = None, mesh: object = None, scale: Sequence[float] = (1.0, 1.0, 1.0),
+        cfg: ShapeConfig | None = None, hollow: bool = False,
+    ) -> int:  # fmt: skip
         """A closed triangle mesh, a `wp.Mesh`, or a vessel of its form; scale: factors above 0 along its axes.
 
         An open one raises `ModelError` in `finalize`: it has no inside.
@@ -326,7 +353,9 @@ class ModelBuilder:
         return self.add_shape(ShapeType.HOLLOW_MESH if hollow else ShapeType.MESH, xform, sizes, cfg, mesh)
 
     @checked
-    def add_shape_sdf(self, xform: Any = None, volume: Any = None, cfg: ShapeConfig | None = None) -> int:
+    def add_shape_sdf(
+        self, xform: ArrayLike | None = None, volume: object = None, cfg: ShapeConfig | None = None
+    ) -> int:
         """A `wp.Volume` of float32 signed distances [m], as `wp.mesh_to_volume` makes them.
 
         Its band must be as wide as the largest radius, the margin and the diagonal of a voxel together, for fluids as
@@ -336,8 +365,10 @@ class ModelBuilder:
         return self.add_shape(ShapeType.SDF, xform, cfg=cfg, source=volume)
 
     @checked
-    def add_shape_heightfield(self, xform: Any = None, heights: Any = None, hx: float = 1.0, hy: float = 1.0,
-                              cfg: ShapeConfig | None = None) -> int:  # fmt: skip
+    def add_shape_heightfield(
+        self, xform: ArrayLike | None = None, heights: ArrayLike | None = None, hx: float = 1.0, hy: float = 1.0,
+        cfg: ShapeConfig | None = None,
+    ) -> int:  # fmt: skip
         """A surface z = heights[i, j] [m] over |x| <= hx, |y| <= hy, the first index along x."""
         table = numbers(heights, "heights")
         if table.ndim != 2 or min(table.shape) < 2 or not np.isfinite(table).all():
@@ -346,7 +377,7 @@ class ModelBuilder:
 
     # ----- the model ------------------------------------------------------------------------------
 
-    def finalize(self, device: Any = None, requires_grad: bool = False, dtype: Any = float32) -> Model:
+    def finalize(self, device: DeviceLike = None, requires_grad: bool = False, dtype: type = float32) -> Model:
         """The model of what was added so far, on a device.
 
         requires_grad: give arrays of materials and rest shapes gradients too. dtype: float32, or float64 for checks.
@@ -360,11 +391,11 @@ class ModelBuilder:
         shapes = Shapes(self.shapes["type"].tolist(), objects)
         return Model(rows, shapes, self.pressure_faces, self.up_axis, device, requires_grad, dtype)
 
-    def place(self, vertices: Any, pos: Any, rot: Any, scale: float = 1.0) -> np.ndarray:
+    def place(self, vertices: ArrayLike, pos: ArrayLike, rot: ArrayLike, scale: float = 1.0) -> np.ndarray:
         """Vertices (n, 3) scaled, turned by the quaternion `rot` (x, y, z, w), and moved to `pos` [m]."""
         return rotate(rot, scale * numbers(vertices, "vertices", (-1, 3))) + numbers(pos, "pos", (3,))
 
-    def _indices(self, indices: Any, width: int, what: str) -> np.ndarray:
+    def _indices(self, indices: ArrayLike, width: int, what: str) -> np.ndarray:
         """Numbers of existing particles, no particle twice in a row."""
         named = integers(indices, f"indices of {what}")
         if named.size % width:
@@ -388,7 +419,7 @@ def lame(youngs_modulus: float, poissons_ratio: float) -> tuple[float, float]:
     return soft.lame(youngs_modulus, poissons_ratio)
 
 
-def _compliance(ke: Any, kd: Any) -> tuple[np.ndarray, np.ndarray]:
+def _compliance(ke: ArrayLike, kd: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """1 / stiffness, and damping; refuses stiffnesses that are not above zero."""
     stiffness = numbers(ke, "ke")
     if not (stiffness > 0.0).all():

@@ -37,7 +37,7 @@ def period_problem(period: Sequence[float]) -> tuple[bool, str, str]:
     return not good, f"period is {shown(period)}", "three lengths [m], 0 for none"
 
 
-def count(value: Any, name: str, also: str = "") -> int:
+def count(value: object, name: str, also: str = "") -> int:
     """A number of substeps or iterations. Raises `ModelError` for what is none, or without end.
 
     also: what the message says may be given as well.
@@ -47,31 +47,31 @@ def count(value: Any, name: str, also: str = "") -> int:
     return int(value)
 
 
-def count_or_none(value: Any, name: str) -> int | None:
+def count_or_none(value: object, name: str) -> int | None:
     """The same, where None lets the solver choose."""
     return None if value is None else count(value, name, ", or None")
 
 
-def flag(value: Any, name: str) -> bool:
+def flag(value: object, name: str) -> bool:
     """Raises `ModelError` for what is neither True nor False."""
     if not isinstance(value, bool):
         raise ModelError(f"{name} is {shown(value)}\nexpected: True or False")
     return value
 
 
-def positive(value: Any, name: str) -> float:
+def positive(value: object, name: str) -> float:
     """A number. Raises `ModelError` for what is none, not finite, or not above 0."""
     if not (isinstance(value, Real) and 0.0 < value < math.inf):
         raise ModelError(f"{name} is {shown(value)}\nexpected: a finite number above 0")
     return float(value)
 
 
-def model_problem(model: Any) -> tuple[bool, str, str]:
+def model_problem(model: object) -> tuple[bool, str, str]:
     """For `refuse`: what is no model."""
     return not isinstance(model, Model), f"model is {shown(model)}", "a Model, as ModelBuilder.finalize() makes it"
 
 
-def check_call(control: Any, contacts: Any, dt: Any) -> None:
+def check_call(control: object, contacts: object, dt: object) -> None:
     """Raise `StateError` for a step without a time, and for a number in the place of something else."""
     for name, thing in (("control", control), ("contacts", contacts)):
         if isinstance(thing, Real):
@@ -84,7 +84,7 @@ def check_call(control: Any, contacts: Any, dt: Any) -> None:
 
 
 def check_step(
-    solver: Any, field: str, states: tuple[State, State], control: Control, contacts: Any, dt: Any
+    solver: Any, field: str, states: tuple[State, State], control: Control, contacts: object, dt: object
 ) -> None:  # fmt: skip
     """Raise `StateError` for arguments of a step of particles that are none.
 

@@ -10,6 +10,8 @@ from ...arguments import checked, numbers
 from ...errors import ModelError, shown
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from .builder import ModelBuilder
 
 _NOTHING = 1.0e-300  # a length to divide by where there is none
@@ -17,10 +19,11 @@ _NOTHING = 1.0e-300  # a length to divide by where there is none
 
 @checked
 def add_grid(
-    builder: ModelBuilder, pos: Any, rot: Any, vel: Any, dim_x: int, dim_y: int, cell_x: float, cell_y: float,
-    mass: float, fix_left: bool = False, fix_right: bool = False, fix_top: bool = False, fix_bottom: bool = False,
-    spring_ke: Any = None, spring_kd: float = 0.0, edge_ke: Any = None, edge_kd: float = 0.0,
-    particle_radius: float | None = None, **triangles: Any,
+    builder: ModelBuilder, pos: ArrayLike, rot: ArrayLike, vel: ArrayLike, dim_x: int, dim_y: int, cell_x: float,
+    cell_y: float, mass: float, fix_left: bool = False, fix_right: bool = False, fix_top: bool = False,
+    fix_bottom: bool = False, spring_ke: ArrayLike | None = None, spring_kd: float = 0.0,
+    edge_ke: ArrayLike | None = None, edge_kd: float = 0.0, particle_radius: float | None = None,
+    **triangles: Any,
 ) -> range:  # fmt: skip
     """A sheet of dim_x x dim_y cells of cell_x x cell_y [m], in the plane z = 0 of its frame, from the origin on.
 
@@ -54,9 +57,10 @@ def add_grid(
 
 @checked
 def add_mesh(
-    builder: ModelBuilder, pos: Any, rot: Any, scale: float, vel: Any, vertices: Any, indices: Any, density: float,
-    spring_ke: Any = None, spring_kd: float = 0.0, edge_ke: Any = None, edge_kd: float = 0.0,
-    particle_radius: float | None = None, **triangles: Any,
+    builder: ModelBuilder, pos: ArrayLike, rot: ArrayLike, scale: float, vel: ArrayLike, vertices: ArrayLike,
+    indices: ArrayLike, density: float, spring_ke: ArrayLike | None = None, spring_kd: float = 0.0,
+    edge_ke: ArrayLike | None = None, edge_kd: float = 0.0, particle_radius: float | None = None,
+    **triangles: Any,
 ) -> range:  # fmt: skip
     """A sheet of any triangles: vertices (n, 3), indices (faces, 3) or flat; density [kg/m^2].
 
@@ -77,7 +81,7 @@ def add_mesh(
     return added
 
 
-def _require_warp(tri_ke: Any = 0.0, material: Any = None, **others: Any) -> None:
+def _require_warp(tri_ke: ArrayLike = 0.0, material: ArrayLike | None = None, **others: object) -> None:
     """Raise `ModelError` for triangles of any mesh that are stiffer one way, which nobody has said."""
     stiffness = numbers(tri_ke, "tri_ke")
     pair = stiffness.shape == (2,) or (stiffness.ndim == 2 and stiffness.shape[1] == 2)

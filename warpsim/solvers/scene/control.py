@@ -14,6 +14,8 @@ from .memory import Memory
 from .shapes import advance_pose
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from .model import Model
 
 
@@ -51,7 +53,7 @@ class Control(HasFields, Fixed):
         """All arrays by name."""
         return {name: getattr(self, name) for name in self.fields}
 
-    def _may_replace(self, name: str, present: Any) -> bool:
+    def _may_replace(self, name: str, present: object) -> bool:
         return name != "model"
 
     def arguments(self) -> dict[str, Any]:
@@ -69,8 +71,10 @@ class Control(HasFields, Fixed):
         self.check_replaced("control")
 
     @checked
-    def set_shape(self, shape: int, position: Any = None, rotation: Any = None, velocity: Any = None,
-                  angular_velocity: Any = None) -> None:  # fmt: skip
+    def set_shape(
+        self, shape: int, position: ArrayLike | None = None, rotation: ArrayLike | None = None,
+        velocity: ArrayLike | None = None, angular_velocity: ArrayLike | None = None,
+    ) -> None:  # fmt: skip
         """Change parts of one shape's pose and twist from the host; `None` leaves a part alone.
 
         position [m], rotation: quaternion (x, y, z, w), velocity of the shape's origin [m/s], angular_velocity [rad/s].

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,10 @@ from ...core.runtime.arrays.fixed import read_only
 from ...core.types.compounds import scalar_of
 from ...core.types.scalars import is_float
 from ...errors import ModelError
+
+if TYPE_CHECKING:
+    from ...core.runtime.devices.device import Device
+    from .model import Model
 
 GROUPS = ("particle", "spring", "edge", "bend", "tri", "tet", "attachment", "pressure", "tether", "shape")
 """What a model has many of: it has `particle_count` of the first, and so on."""
@@ -41,7 +45,7 @@ class Precision(NamedTuple):
 
 
 @functools.cache
-def precision_of(dtype: Any) -> Precision:
+def precision_of(dtype: type) -> Precision:
     """The types of float32 or float64. Raises `ModelError` for anything else."""
     if not isinstance(dtype, type) or dtype not in (float32, float64):
         raise ModelError(f"dtype is {dtype!r}\nexpected: wp.float32 or wp.float64")
@@ -97,7 +101,7 @@ class Field:
         return f"{self.name}: {self.about}, {self.type} {rows}{unit}."
 
 
-def field(type: str, per: str, unit: str, about: str, fresh: str = "", **integers: Any) -> Any:
+def field(type: str, per: str, unit: str, about: str, fresh: str = "", **integers: str | bool) -> Any:
     """Declare an array in the body of a class; see `Field`."""
     return Field(type, per, unit, about, fresh, **integers)
 
@@ -115,7 +119,7 @@ class HasFields:
             cls.__doc__ = f"{cls.__doc__.rstrip()}\n{lines}\n    "
 
 
-def array_of(values: Any, dtype: Any, device: Any, requires_grad: bool) -> Any:
+def array_of(values: np.ndarray, dtype: type, device: Device, requires_grad: bool) -> array:
     """An array of these numbers; of integers one that nobody can write to. No numbers make one without rows."""
     if is_float(scalar_of(dtype)):
         options: dict[str, Any] = {"dtype": dtype, "device": device, "requires_grad": requires_grad}
@@ -125,7 +129,7 @@ def array_of(values: Any, dtype: Any, device: Any, requires_grad: bool) -> Any:
     return read_only(array(values, dtype=dtype, device=device))
 
 
-def fresh(f: Field, model: Any, requires_grad: bool) -> Any:
+def fresh(f: Field, model: Model, requires_grad: bool) -> array:
     """What a field of a new state or control holds: a copy of the model's array, or zeros."""
     if f.fresh:
         return clone(getattr(model, f.fresh), requires_grad=requires_grad)

@@ -41,7 +41,7 @@ class ByObject:
         self.pairs = list(pairs)
 
 
-def refill(name: str, target: Any, source: Any) -> None:
+def refill(name: str, target: array, source: object) -> None:
     """Write an array of a file into the one that is there. Raises `StateError` for another layout."""
     same = isinstance(source, array) and source.dtype is target.dtype and source.shape == target.shape
     if not same:
@@ -63,7 +63,7 @@ def require(holds: bool, what: str, expected: str) -> None:
         raise StateError(f"{what} of a saved scene cannot be\nexpected: {expected}")
 
 
-def require_permutation(name: str, numbers: Any) -> None:
+def require_permutation(name: str, numbers: array) -> None:
     """Raise `StateError` unless these are all numbers from 0 on, in any order."""
     values = numbers.numpy()
     require(bool((np.sort(values) == np.arange(len(values))).all()), name, "each number once")

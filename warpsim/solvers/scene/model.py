@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,11 @@ from .fields import GROUPS, HasFields, array_of, field, precision_of
 from .shapes import ShapeType
 from .state import State
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from ...core.runtime.devices.device import DeviceLike
+
 _SOURCES = {ShapeType.MESH: Mesh, ShapeType.HOLLOW_MESH: Mesh, ShapeType.SDF: Volume}
 
 
@@ -35,9 +40,9 @@ class Shapes(NamedTuple):
 class StateField(NamedTuple):
     """An array that states have because a solver asked for it: elements of a type, filled with a value."""
 
-    dtype: Any
+    dtype: type
     count: int
-    value: Any
+    value: ArrayLike
     unit: str
     about: str
 
@@ -128,8 +133,8 @@ class Model(HasFields, Fixed):
 
     @checked
     def __init__(
-        self, columns: Mapping[str, Any], shapes: Shapes, pressure_faces: Sequence[np.ndarray], up_axis: str,
-        device: Any, requires_grad: bool, dtype: Any,
+        self, columns: Mapping[str, np.ndarray], shapes: Shapes, pressure_faces: Sequence[np.ndarray], up_axis: str,
+        device: DeviceLike, requires_grad: bool, dtype: type,
     ):  # fmt: skip
         """columns: rows of each field, by the name of the field. Raises `ModelError` for indices of nothing."""
         types = precision_of(dtype)
@@ -150,7 +155,7 @@ class Model(HasFields, Fixed):
         self.shape_source = tuple(self._source_id(k) for k in range(self.shape_count))
         self.shape_heights = tuple(self._height_table(k) for k in range(self.shape_count))
 
-    def _may_replace(self, name: str, present: Any) -> bool:
+    def _may_replace(self, name: str, present: object) -> bool:
         floats = isinstance(present, array) and is_float(scalar_of(present.dtype))
         return floats or name in vars(self).get("_layouts", ())
 
@@ -166,7 +171,7 @@ class Model(HasFields, Fixed):
 
     @checked
     def add_state_field(
-        self, name: str, dtype: Any, count: int, value: Any = 0, unit: str = "-", about: str = ""
+        self, name: str, dtype: type, count: int, value: ArrayLike = 0, unit: str = "-", about: str = ""
     ) -> None:  # fmt: skip
         """Give states made from now on one more array, filled with `value`: what a solver carries from step to step."""
         self.state_fields[name] = StateField(dtype, count, value, unit, about)

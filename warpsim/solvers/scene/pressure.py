@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,10 +11,12 @@ from ...errors import ModelError
 from .closed import check_closed
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from .builder import ModelBuilder
 
 
-def add(builder: ModelBuilder, triangles: Any, target: float, bulk_modulus: float) -> int:
+def add(builder: ModelBuilder, triangles: ArrayLike, target: float, bulk_modulus: float) -> int:
     """Fill the surface of these triangles (their numbers), which holds the volume V_0 as particles are now.
 
     target: the volume without pressure, relative to V_0; above 1 it is blown up. bulk_modulus: K [Pa]; infinity holds

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...arguments import numbers
 from ...errors import ModelError
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
-def rotate(rotation: Any, points: np.ndarray) -> np.ndarray:
+
+def rotate(rotation: ArrayLike, points: np.ndarray) -> np.ndarray:
     """Points (n, 3) turned by a unit quaternion: p + 2 w (u x p) + 2 u x (u x p)."""
     q = numbers(rotation, "rotation")
     if q.shape != (4,) or not np.isclose(np.linalg.norm(q), 1.0, rtol=1.0e-4):
@@ -19,7 +22,7 @@ def rotate(rotation: Any, points: np.ndarray) -> np.ndarray:
     return points + 2.0 * q[3] * across + 2.0 * np.cross(q[:3], across)
 
 
-def rotation_onto(direction: Any) -> np.ndarray:
+def rotation_onto(direction: ArrayLike) -> np.ndarray:
     """A quaternion that turns the z axis into a direction of any length."""
     d = numbers(direction, "direction")
     if d.shape != (3,) or not np.linalg.norm(d) > 0.0:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...arguments import numbers
 from ...errors import ModelError, shown
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
-def one_each(value: Any, name: str, count: int, what: str) -> np.ndarray:
+
+def one_each(value: ArrayLike, name: str, count: int, what: str) -> np.ndarray:
     """One number for each of `count` things, or one for all: (count,) or (). Raises `ModelError` for anything else."""
     values = numbers(value, name)
     if values.shape not in ((), (1,), (count,)):
@@ -21,7 +24,7 @@ def one_each(value: Any, name: str, count: int, what: str) -> np.ndarray:
     return values
 
 
-def warp_and_weft(value: Any, name: str, count: int) -> np.ndarray:
+def warp_and_weft(value: ArrayLike, name: str, count: int) -> np.ndarray:
     """A number, a pair (warp, weft), or one of either for each of `count` triangles, as (count, 2).
 
     Raises `ModelError` for anything else, and where two numbers may be a pair or those of two triangles.
@@ -54,7 +57,7 @@ class Rows:
         self.count = 0
         self._blocks: dict[str, list[np.ndarray]] = {name: [] for name in widths}
 
-    def add(self, count: int, **values: Any) -> range:
+    def add(self, count: int, **values: ArrayLike) -> range:
         """Append `count` rows; a value stands for all of them or has one row for each. Returns their numbers.
 
         Raises `ModelError` for values of another shape and for numbers that are NaN.
@@ -80,7 +83,7 @@ class Rows:
     def _dtype(self, name: str) -> type:
         return np.int32 if name in self.integers else np.float64
 
-    def _block(self, name: str, count: int, value: Any) -> np.ndarray:
+    def _block(self, name: str, count: int, value: ArrayLike) -> np.ndarray:
         shape = (count, *self._row(name))
         try:
             values = np.asarray(value, self._dtype(name))

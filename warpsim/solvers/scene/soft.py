@@ -10,6 +10,8 @@ from ...arguments import checked
 from ...errors import ModelError
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from .builder import ModelBuilder
 
 # Five tetrahedra of a cube whose corners have the numbers 4 z + 2 y + x, for cells of even and of odd parity: so that
@@ -34,8 +36,8 @@ def lame(youngs_modulus: float, poissons_ratio: float) -> tuple[float, float]:
 
 @checked
 def add_grid(
-    builder: ModelBuilder, pos: Any, rot: Any, vel: Any, dims: tuple[int, int, int], cells: tuple[float, float, float],
-    density: float, fix: Any = None, **options: Any,
+    builder: ModelBuilder, pos: ArrayLike, rot: ArrayLike, vel: ArrayLike, dims: tuple[int, int, int],
+    cells: tuple[float, float, float], density: float, fix: Any = None, **options: Any,
 ) -> range:  # fmt: skip
     """A block of dims cells of size cells [m], from the origin of its frame on, five tetrahedra each.
 
@@ -51,9 +53,9 @@ def add_grid(
 
 @checked
 def add_mesh(
-    builder: ModelBuilder, pos: Any, rot: Any, scale: float, vel: Any, vertices: Any, indices: Any, density: float,
-    youngs_modulus: float = 1.0e5, poissons_ratio: float = 0.3, k_damp: float = 0.0,
-    particle_radius: float | None = None, fix: Any = None,
+    builder: ModelBuilder, pos: ArrayLike, rot: ArrayLike, scale: float, vel: ArrayLike, vertices: ArrayLike,
+    indices: ArrayLike, density: float, youngs_modulus: float = 1.0e5, poissons_ratio: float = 0.3,
+    k_damp: float = 0.0, particle_radius: float | None = None, fix: Any = None,
 ) -> range:  # fmt: skip
     """A body of any tetrahedra: vertices (n, 3), indices (tets, 4) or flat; see `add_grid`.
 

@@ -47,7 +47,7 @@ class State(HasFields, Fixed):
         """All arrays by name."""
         return {name: getattr(self, name) for name in (*self.fields, *self.model.state_fields)}
 
-    def _may_replace(self, name: str, present: Any) -> bool:
+    def _may_replace(self, name: str, present: object) -> bool:
         return name != "model"
 
     def _layout(self, name: str) -> Layout | None:
