@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from collections.abc import Sequence
+from types import ModuleType
 
 from .. import errors
 
@@ -68,7 +69,7 @@ class Finder:
     """Says why a module of Warp cannot be imported, where no other finder has found it."""
 
     @staticmethod
-    def find_spec(path: str, folders: Any = None, target: Any = None) -> None:
+    def find_spec(path: str, folders: Sequence[str] | None = None, target: ModuleType | None = None) -> None:
         package, _, name = path.partition(".")
         if sys.modules.get(package) is sys.modules[_PACKAGE] and (why := reason(name)):
             raise errors.MissingPackageError(f"there is no module {path}{why}")

@@ -7,10 +7,14 @@ A capture is a list of steps, from which CUDA graphs are made when it first runs
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..core.runtime.commands import graph
 from ..core.runtime.commands.graph import Graph
+
+if TYPE_CHECKING:
+    from ..core.runtime.devices.device import DeviceLike
+    from ..core.runtime.devices.stream import Stream
 
 
 class CaptureMode(IntEnum):
@@ -22,8 +26,8 @@ class CaptureMode(IntEnum):
 
 
 def capture_begin(
-    device: Any = None, stream: Any = None, force_module_load: bool | None = None, external: bool = False,
-    apic: bool = False, capture_mode: CaptureMode = CaptureMode.THREAD_LOCAL,
+    device: DeviceLike = None, stream: Stream | None = None, force_module_load: bool | None = None,
+    external: bool = False, apic: bool = False, capture_mode: CaptureMode = CaptureMode.THREAD_LOCAL,
 ) -> None:  # fmt: skip
     """Start recording launches and array operations of this thread instead of running them.
 
@@ -34,7 +38,7 @@ def capture_begin(
     graph.capture_begin(device)
 
 
-def capture_end(device: Any = None, stream: Any = None) -> Graph:
+def capture_end(device: DeviceLike = None, stream: Stream | None = None) -> Graph:
     """Stop recording and return the graph.
 
     Raises `LaunchError` when no capture is running, `TapeError` when a tape that began in it records still.
@@ -46,8 +50,8 @@ class ScopedCapture(graph.ScopedCapture):
     """`with ScopedCapture() as capture:` records the block; run it with `capture_launch(capture.graph)`."""
 
     def __init__(
-        self, device: Any = None, stream: Any = None, force_module_load: bool | None = None, external: bool = False,
-        apic: bool = False, capture_mode: CaptureMode = CaptureMode.THREAD_LOCAL,
+        self, device: DeviceLike = None, stream: Stream | None = None, force_module_load: bool | None = None,
+        external: bool = False, apic: bool = False, capture_mode: CaptureMode = CaptureMode.THREAD_LOCAL,
     ):  # fmt: skip
         super().__init__(device)
         self.capture_mode = CaptureMode(capture_mode)

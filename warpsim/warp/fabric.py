@@ -111,7 +111,7 @@ class FabricArray(InPieces, TypedMemory):
         for elements, at in self._recorded_parts():
             elements.assign(line[at])
 
-    def fill_(self, value: Any) -> None:
+    def fill_(self, value: object) -> None:
         """Set every element to `value`."""
         for elements, _ in self._recorded_parts():
             elements.fill_(value)
@@ -203,7 +203,7 @@ class FabricKind:
     def __call__(self, *positional: Any, dtype: Any = Any, **named: Any) -> Any:
         return self.make(*positional, **named) if positional or named else self[dtype]
 
-    def __instancecheck__(self, value: Any) -> bool:
+    def __instancecheck__(self, value: object) -> bool:
         return isinstance(value, self.base)
 
 

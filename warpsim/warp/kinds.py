@@ -12,55 +12,55 @@ from ..core.types.scalars import canonical
 from ..core.types.structs import is_struct as type_is_struct
 
 
-def type_is_vector(t: Any) -> bool:
+def type_is_vector(t: object) -> bool:
     return kind_of(t) == "vector"
 
 
-def type_is_matrix(t: Any) -> bool:
+def type_is_matrix(t: object) -> bool:
     return kind_of(t) == "matrix"
 
 
-def type_is_quaternion(t: Any) -> bool:
+def type_is_quaternion(t: object) -> bool:
     return kind_of(t) == "quaternion"
 
 
-def type_is_transformation(t: Any) -> bool:
+def type_is_transformation(t: object) -> bool:
     return kind_of(t) == "transform"
 
 
-def type_is_composite(t: Any) -> bool:
+def type_is_composite(t: object) -> bool:
     """Whether a type is a vector, matrix, quaternion or transform."""
     return compounds.is_compound(t)
 
 
-def type_is_float(t: Any) -> bool:
+def type_is_float(t: object) -> bool:
     return _is(scalars.is_float, t)
 
 
-def type_is_int(t: Any) -> bool:
+def type_is_int(t: object) -> bool:
     return _is(scalars.is_integer, t)
 
 
-def type_is_scalar(t: Any) -> bool:
+def type_is_scalar(t: object) -> bool:
     """Whether a type is a number; bool is none."""
     return type_is_float(t) or type_is_int(t)
 
 
-def type_is_value(t: Any) -> bool:
+def type_is_value(t: object) -> bool:
     """Whether a type is one of scalars, or of what has components."""
     return scalars.is_scalar(canonical(t)) or compounds.is_compound(t)
 
 
-def type_is_array(t: Any) -> bool:
+def type_is_array(t: object) -> bool:
     return isinstance(t, ArrayType)
 
 
-def type_is_tile(t: Any) -> bool:
+def type_is_tile(t: object) -> bool:
     """Whether a type is one of tiles: none is, they come later."""
     return False
 
 
-def type_ctype(dtype: Any) -> Any:
+def type_ctype(dtype: object) -> Any:
     """How `ctypes` passes values of a type: vectors and matrices are `ctypes` arrays already.
 
     Floats of 16 bits go as their bits. Raises `TypeError` for other types.
@@ -76,7 +76,7 @@ def type_ctype(dtype: Any) -> Any:
 def _of_value(asked: Callable[[Any], bool]) -> Callable[[Any], bool]:
     """The question about types, asked of the type of a value."""
 
-    def answer(x: Any) -> bool:
+    def answer(x: object) -> bool:
         return asked(type(x))
 
     answer.__name__ = answer.__qualname__ = asked.__name__.removeprefix("type_")
@@ -92,12 +92,12 @@ is_float, is_int, is_scalar = map(_of_value, (type_is_float, type_is_int, type_i
 is_struct, is_tile = map(_of_value, (type_is_struct, type_is_tile))
 
 
-def is_array(x: Any) -> bool:
+def is_array(x: object) -> bool:
     """Whether this is an array, or a type of arrays."""
     return isinstance(x, ArrayType) or isinstance(getattr(x, "type", None), ArrayType)
 
 
-def type_size(dtype: Any) -> int:
+def type_size(dtype: object) -> int:
     """The number of components; 1 for a scalar. Raises `TypeError` for other types."""
     t = canonical(dtype)
     if not type_is_value(t):
@@ -105,26 +105,26 @@ def type_size(dtype: Any) -> int:
     return compounds.size_of(t)
 
 
-def type_size_in_bytes(dtype: Any) -> int:
+def type_size_in_bytes(dtype: object) -> int:
     """The size of an element in memory. Raises `TypeError` for types without values."""
     return structs.numpy_dtype(canonical(dtype)).itemsize
 
 
-def type_scalar_type(t: Any) -> Any:
+def type_scalar_type(t: object) -> Any:
     """The scalars that a scalar, vector or matrix type is made of."""
     return compounds.scalar_of(canonical(t))
 
 
-def type_repr(t: Any) -> str:
+def type_repr(t: object) -> str:
     """The name of a type."""
     return "float" if t is float else "int" if t is int else type_name(canonical(t))
 
 
-def types_equal(a: Any, b: Any) -> bool:
+def types_equal(a: object, b: object) -> bool:
     """Whether two types are one: `float` is float32, `vec3` is `vec3f`."""
     return canonical(a) is canonical(b)
 
 
-def _is(asked: Callable[[Any], bool], t: Any) -> bool:
+def _is(asked: Callable[[Any], bool], t: object) -> bool:
     t = canonical(t)
     return isinstance(t, type) and asked(t)

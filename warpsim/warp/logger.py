@@ -61,7 +61,7 @@ class ScopedLogger:
         set_logger(self.logger)
         return self.logger
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         set_logger(self.before)
 
 
@@ -76,5 +76,5 @@ class ScopedLogLevel:
         config.log_level = self.log_level
         return self
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         config.log_level = self.before

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from ..plot.shade import encode
 from ..plot.shapes import box, tube
 from ..plot.trace import Scene, first_hits
 from ..plot.turned import arrow_outline, capsule_outline, cone_outline, cylinder_outline, revolve
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 _ORIGIN, _UPRIGHT, _WHOLE = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0), (1.0, 1.0, 1.0)
 _COLOR = (0.55, 0.60, 0.68)
@@ -63,8 +66,8 @@ class OpenGLRenderer:
     def __init__(
         self, title: str = "", scaling: float = 1.0, fps: int = 60, up_axis: str = "Y", screen_width: int = 1024,
         screen_height: int = 768, near_plane: float = 1.0, far_plane: float = 100.0, camera_fov: float = 45.0,
-        camera_pos: Any = (0.0, 2.0, 10.0), camera_front: Any = (0.0, 0.0, -1.0), camera_up: Any = (0.0, 1.0, 0.0),
-        *looks: Any, headless: bool | None = None, **window: Any,
+        camera_pos: ArrayLike = (0.0, 2.0, 10.0), camera_front: ArrayLike = (0.0, 0.0, -1.0),
+        camera_up: ArrayLike = (0.0, 1.0, 0.0), *looks: object, headless: bool | None = None, **window: object,
     ):  # fmt: skip
         if headless is False:
             raise DeviceError("OpenGLRenderer has no window\nexpected: headless=True\nhelp: `warpsim view` shows files")
@@ -105,8 +108,9 @@ class OpenGLRenderer:
         self.has_exit = True
 
     def update_view_matrix(
-        self, cam_pos: Any = None, cam_front: Any = None, cam_up: Any = None, stiffness: float = 1.0
-    ) -> None:
+        self, cam_pos: ArrayLike | None = None, cam_front: ArrayLike | None = None, cam_up: ArrayLike | None = None,
+        stiffness: float = 1.0,
+    ) -> None:  # fmt: skip
         """Move the camera; stiffness: the part of the way, 1 for all of it."""
         for name, there in (("camera_pos", cam_pos), ("camera_front", cam_front), ("camera_up", cam_up)):
             if there is not None:
@@ -121,14 +125,14 @@ class OpenGLRenderer:
             self.bodies.append(name)
         return self.bodies.index(name)
 
-    def update_body_transforms(self, body_tf: Any) -> None:
+    def update_body_transforms(self, body_tf: ArrayLike) -> None:
         """Move all bodies: transforms (n, 7), in the order in which they were registered."""
         for name, row in zip(self.bodies, _numbers(body_tf, 7, "body_tf"), strict=False):
             self._moved[name] = row
 
     def update_shape_instance(
-        self, name: str, pos: Any = None, rot: Any = None, color1: Any = None, color2: Any = None, scale: Any = None,
-        visible: bool | None = None,
+        self, name: str, pos: ArrayLike | None = None, rot: ArrayLike | None = None, color1: ArrayLike | None = None,
+        color2: ArrayLike | None = None, scale: ArrayLike | None = None, visible: bool | None = None,
     ) -> bool:  # fmt: skip
         """Move, color or hide what was drawn under a name; whether there is such a thing."""
         instance = self._instances.get(name)
@@ -147,7 +151,7 @@ class OpenGLRenderer:
 
     # ----- shapes ---------------------------------------------------------------------------------
 
-    def render_ground(self, size: float = 1000.0, plane: Any = None) -> None:
+    def render_ground(self, size: float = 1000.0, plane: ArrayLike | None = None) -> None:
         """Draw a floor across the up axis, or along a plane (a, b, c, d): a x + b y + c z + d = 0, across that axis.
 
         It reaches as far as the picture and fades there, whatever `size` says. Raises `ArgumentTypeError` for planes
@@ -163,9 +167,9 @@ class OpenGLRenderer:
         self._ground = -self.scaling * d / float(np.array(normal) @ up)
 
     def render_plane(
-        self, name: str, pos: Any, rot: Any, width: float, length: float, color: Any = None, color2: Any = None,
-        parent_body: str | None = None, is_template: bool = False, u_scaling: float = 1.0, v_scaling: float = 1.0,
-        visible: bool = True,
+        self, name: str, pos: ArrayLike, rot: ArrayLike, width: float, length: float, color: ArrayLike | None = None,
+        color2: ArrayLike | None = None, parent_body: str | None = None, is_template: bool = False,
+        u_scaling: float = 1.0, v_scaling: float = 1.0, visible: bool = True,
     ) -> int:  # fmt: skip
         """Draw a rectangle across y: `width` along x, `length` along z; 0 is 100."""
         x, z = (width or 100.0) / 2.0, (length or 100.0) / 2.0
@@ -174,49 +178,52 @@ class OpenGLRenderer:
         return self._add(name, thing, pos, rot, parent_body, is_template, visible)
 
     def render_sphere(
-        self, name: str, pos: Any, rot: Any, radius: float, parent_body: str | None = None, is_template: bool = False,
-        color: Any = None, visible: bool = True,
+        self, name: str, pos: ArrayLike, rot: ArrayLike, radius: float, parent_body: str | None = None,
+        is_template: bool = False, color: ArrayLike | None = None, visible: bool = True,
     ) -> int:  # fmt: skip
         """Draw a ball. pos: its centre; rot: a quaternion x, y, z, w."""
         thing = Balls(np.zeros((1, 3)), radius, _color(color))
         return self._add(name, thing, pos, rot, parent_body, is_template, visible)
 
     def render_box(
-        self, name: str, pos: Any, rot: Any, extents: Any, parent_body: str | None = None, is_template: bool = False,
-        color: Any = None, visible: bool = True,
+        self, name: str, pos: ArrayLike, rot: ArrayLike, extents: ArrayLike, parent_body: str | None = None,
+        is_template: bool = False, color: ArrayLike | None = None, visible: bool = True,
     ) -> int:  # fmt: skip
         """Draw a box. extents: half of each side."""
         half = _numbers(extents, 3, "extents")[0]
         return self._add(name, box(-half, half, _color(color)), pos, rot, parent_body, is_template, visible)
 
     def render_capsule(
-        self, name: str, pos: Any, rot: Any, radius: float, half_height: float, parent_body: str | None = None,
-        is_template: bool = False, up_axis: int = 1, color: Any = None, visible: bool = True,
+        self, name: str, pos: ArrayLike, rot: ArrayLike, radius: float, half_height: float,
+        parent_body: str | None = None, is_template: bool = False, up_axis: int = 1, color: ArrayLike | None = None,
+        visible: bool = True,
     ) -> int:  # fmt: skip
         """Draw a capsule along an axis (0, 1, 2); `half_height` without its ends."""
         thing = revolve(capsule_outline(radius, half_height), up_axis, _color(color))
         return self._add(name, thing, pos, rot, parent_body, is_template, visible)
 
     def render_cylinder(
-        self, name: str, pos: Any, rot: Any, radius: float, half_height: float, parent_body: str | None = None,
-        is_template: bool = False, up_axis: int = 1, color: Any = None, visible: bool = True,
+        self, name: str, pos: ArrayLike, rot: ArrayLike, radius: float, half_height: float,
+        parent_body: str | None = None, is_template: bool = False, up_axis: int = 1, color: ArrayLike | None = None,
+        visible: bool = True,
     ) -> int:  # fmt: skip
         """Draw a cylinder, as `render_capsule`."""
         thing = revolve(cylinder_outline(radius, half_height), up_axis, _color(color))
         return self._add(name, thing, pos, rot, parent_body, is_template, visible)
 
     def render_cone(
-        self, name: str, pos: Any, rot: Any, radius: float, half_height: float, parent_body: str | None = None,
-        is_template: bool = False, up_axis: int = 1, color: Any = None, visible: bool = True,
+        self, name: str, pos: ArrayLike, rot: ArrayLike, radius: float, half_height: float,
+        parent_body: str | None = None, is_template: bool = False, up_axis: int = 1, color: ArrayLike | None = None,
+        visible: bool = True,
     ) -> int:  # fmt: skip
         """Draw a cone with its tip up, as `render_capsule`."""
         thing = revolve(cone_outline(radius, half_height), up_axis, _color(color))
         return self._add(name, thing, pos, rot, parent_body, is_template, visible)
 
     def render_arrow(
-        self, name: str, pos: Any, rot: Any, base_radius: float, base_height: float, cap_radius: float | None = None,
-        cap_height: float | None = None, parent_body: str | None = None, is_template: bool = False, up_axis: int = 1,
-        color: Any = None, visible: bool = True,
+        self, name: str, pos: ArrayLike, rot: ArrayLike, base_radius: float, base_height: float,
+        cap_radius: float | None = None, cap_height: float | None = None, parent_body: str | None = None,
+        is_template: bool = False, up_axis: int = 1, color: ArrayLike | None = None, visible: bool = True,
     ) -> int:  # fmt: skip
         """Draw an arrow: a shaft from the origin along its axis, and a cone on it."""
         tip = base_height / 2.0 if cap_height is None else cap_height
@@ -227,9 +234,9 @@ class OpenGLRenderer:
     # ----- arrays ---------------------------------------------------------------------------------
 
     def render_mesh(
-        self, name: str, points: Any, indices: Any, colors: Any = None, pos: Any = _ORIGIN, rot: Any = _UPRIGHT,
-        scale: Any = _WHOLE, update_topology: bool = False, parent_body: str | None = None, is_template: bool = False,
-        smooth_shading: bool = True, visible: bool = True,
+        self, name: str, points: ArrayLike, indices: ArrayLike, colors: ArrayLike | None = None,
+        pos: ArrayLike = _ORIGIN, rot: ArrayLike = _UPRIGHT, scale: ArrayLike = _WHOLE, update_topology: bool = False,
+        parent_body: str | None = None, is_template: bool = False, smooth_shading: bool = True, visible: bool = True,
     ) -> int:  # fmt: skip
         """Draw triangles. points: (n, 3); indices: three per face, read the first time and with `update_topology`;
         colors: one, or one per point. Faces that meet at an angle have an edge, whatever `smooth_shading` says."""
@@ -243,8 +250,9 @@ class OpenGLRenderer:
         return self._add(name, thing, pos, rot, parent_body, is_template, visible, scale)
 
     def render_points(
-        self, name: str, points: Any, radius: Any, colors: Any = None, as_spheres: bool = True, visible: bool = True
-    ) -> int:
+        self, name: str, points: ArrayLike, radius: ArrayLike, colors: ArrayLike | None = None,
+        as_spheres: bool = True, visible: bool = True,
+    ) -> int:  # fmt: skip
         """Draw balls at points (n, 3), with one radius or n, one color or n. `as_spheres` makes no difference."""
         radii = _host(radius).astype(np.float64)
         thing = Balls(_numbers(points, 3, "points"), radii.ravel() if radii.size > 1 else radii.reshape(()),
@@ -252,21 +260,25 @@ class OpenGLRenderer:
         return self._add(name, thing, _ORIGIN, _UPRIGHT, None, False, visible)
 
     def render_line_list(
-        self, name: str, vertices: Any, indices: Any, color: Any = None, radius: float = 0.01, visible: bool = True
-    ) -> int:
+        self, name: str, vertices: ArrayLike, indices: ArrayLike, color: ArrayLike | None = None,
+        radius: float = 0.01, visible: bool = True,
+    ) -> int:  # fmt: skip
         """Draw lines between pairs of vertices (n, 3). indices: two per line."""
         ends = _numbers(vertices, 3, "vertices")[_host(indices).reshape(-1, 2).astype(np.int64)]
         return self._add(name, _join([tube(line, radius, _color(color)) for line in ends]), _ORIGIN, _UPRIGHT, None,
                          False, visible)  # fmt: skip
 
     def render_line_strip(
-        self, name: str, vertices: Any, color: Any = None, radius: float = 0.01, visible: bool = True
+        self, name: str, vertices: ArrayLike, color: ArrayLike | None = None, radius: float = 0.01, visible: bool = True
     ) -> int:
         """Draw a line through vertices (n, 3), in order."""
         thing = tube(_numbers(vertices, 3, "vertices"), radius, _color(color))
         return self._add(name, thing, _ORIGIN, _UPRIGHT, None, False, visible)
 
-    def render_ref(self, name: str, path: Any, pos: Any, rot: Any, scale: Any, color: Any = None) -> int:
+    def render_ref(
+        self, name: str, path: str | int, pos: ArrayLike, rot: ArrayLike, scale: ArrayLike,
+        color: ArrayLike | None = None,
+    ) -> int:  # fmt: skip
         """Draw a copy of a template, which was drawn under the name `path`, or has that number."""
         if path not in self._templates:
             raise ArgumentTypeError(f"{path!r} was not drawn with is_template=True\nexpected: one of those names")
@@ -275,8 +287,8 @@ class OpenGLRenderer:
         return self._add(name, thing, pos, rot, None, False, True, scale)
 
     def _add(
-        self, name: str, thing: Thing, pos: Any, rot: Any, body: str | None, is_template: bool, visible: bool,
-        scale: Any = _WHOLE,
+        self, name: str, thing: Thing, pos: ArrayLike, rot: ArrayLike, body: str | None, is_template: bool,
+        visible: bool, scale: ArrayLike = _WHOLE,
     ) -> int:  # fmt: skip
         if is_template:
             number = len(self._templates) // 2
@@ -395,12 +407,12 @@ def _turn(points: np.ndarray, rotation: np.ndarray) -> np.ndarray:
     return points + 2.0 * np.cross(axis, np.cross(axis, points) + real * points)
 
 
-def _host(values: Any) -> np.ndarray:
+def _host(values: ArrayLike) -> np.ndarray:
     """Numbers of arrays, of their elements, or of anything that NumPy takes."""
     return np.asarray(values.numpy() if isinstance(values, array) else values)
 
 
-def _numbers(values: Any, width: int, name: str) -> np.ndarray:
+def _numbers(values: ArrayLike, width: int, name: str) -> np.ndarray:
     """Rows of numbers. Raises `ArgumentTypeError` for other widths."""
     rows = _host(values)
     if rows.dtype.kind not in "iuf" or not rows.size or rows.shape[-1] != width:
@@ -408,7 +420,7 @@ def _numbers(values: Any, width: int, name: str) -> np.ndarray:
     return rows.astype(np.float64).reshape(-1, width)
 
 
-def _color(color: Any) -> Any:
+def _color(color: ArrayLike) -> Any:
     """One color (3,) or one per point (n, 3)."""
     if color is None:
         return _COLOR
@@ -416,6 +428,6 @@ def _color(color: Any) -> Any:
     return rows[0] if len(rows) == 1 else rows
 
 
-def _describe(value: Any) -> str:
+def _describe(value: object) -> str:
     """What an argument is instead of an array for pixels."""
     return f"of {type_name(value.dtype)}, shape {value.shape}" if isinstance(value, array) else type(value).__name__

@@ -7,7 +7,7 @@ the list is empty, and `nsys` or `ScopedTimer(synchronize=True)` tell more.
 from __future__ import annotations
 
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..arguments import checked
 from ..core.runtime.arrays.host_memory import TypedMemory
@@ -15,6 +15,9 @@ from ..core.runtime.arrays.in_pieces import InPieces
 from ..core.runtime.devices.cuda.device import CudaDevice
 from ..core.runtime.devices.device import Device, get_device, get_devices, synchronize
 from ..errors import ArgumentTypeError, DeviceError, LaunchError, instance, shown
+
+if TYPE_CHECKING:
+    from ..core.runtime.devices.device import DeviceLike
 
 TIMING_KERNEL, TIMING_KERNEL_BUILTIN, TIMING_MEMCPY, TIMING_MEMSET, TIMING_GRAPH = 1, 2, 4, 8, 16
 TIMING_ALL = 0xFFFFFFFF
@@ -62,17 +65,17 @@ def _wait(waits: bool) -> None:
         synchronize()
 
 
-def cuda_profiler_start(device: Any = None) -> None:
+def cuda_profiler_start(device: DeviceLike = None) -> None:
     """Let a profiler that waits for it (`nsys profile -c cudaProfilerApi`) begin; nothing on the CPU."""
     _profiler("cuProfilerStart", device)
 
 
-def cuda_profiler_stop(device: Any = None) -> None:
+def cuda_profiler_stop(device: DeviceLike = None) -> None:
     """Let the profiler end."""
     _profiler("cuProfilerStop", device)
 
 
-def _profiler(name: str, device: Any) -> None:
+def _profiler(name: str, device: DeviceLike) -> None:
     profiled = get_device(device)
     if isinstance(profiled, CudaDevice):
         profiled.call(name)
@@ -81,7 +84,7 @@ def _profiler(name: str, device: Any) -> None:
 class ScopedCudaProfiler:
     """`with ScopedCudaProfiler():` profiles a block. active: whether to."""
 
-    def __init__(self, device: Any = None, active: bool = True):
+    def __init__(self, device: DeviceLike = None, active: bool = True):
         self.device, self.active = device, active
 
     def __enter__(self) -> ScopedCudaProfiler:
@@ -89,7 +92,7 @@ class ScopedCudaProfiler:
             cuda_profiler_start(self.device)
         return self
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         if self.active:
             cuda_profiler_stop(self.device)
 
@@ -108,7 +111,7 @@ def get_cuda_toolkit_version() -> tuple[int, int] | None:
     return int(parts[0]), int(parts[1])
 
 
-def map_cuda_device(alias: str, context: Any = None) -> Device:
+def map_cuda_device(alias: str, context: object = None) -> Device:
     """The device of a name; other names for a device, and contexts of others, are not known here.
 
     Raises `DeviceError` for them.
@@ -129,7 +132,7 @@ def is_cubql_available() -> bool:
     return False
 
 
-def can_access(device: Any, resource: Any) -> bool:
+def can_access(device: DeviceLike, resource: object) -> bool:
     """Whether kernels on a device may use an array where it is; `Device.can_access` tells it of all memory of another.
 
     Raises `ArgumentTypeError` for what is no array.

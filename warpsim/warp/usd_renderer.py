@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from pxr import Gf, Sdf, Usd, UsdGeom, Vt
@@ -18,6 +18,9 @@ from ..arguments import checked
 from ..core.language import array
 from ..errors import ArgumentTypeError
 from ..usd.saving import save
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 _ROOT, _TEMPLATES = "/root", "/root/_templates"
 _IDENTITY = (0.0, 0.0, 0.0, 1.0)
@@ -85,15 +88,16 @@ class UsdRenderer:
         self.bodies.append(body_name)
         return str(UsdGeom.Xform.Define(self.stage, f"{_ROOT}/{_identifier(body_name)}").GetPath())
 
-    def update_body_transforms(self, body_q: Any) -> None:
+    def update_body_transforms(self, body_q: ArrayLike) -> None:
         """Move all bodies, in the order in which they were registered. body_q: (n,) transforms, or (n, 7)."""
         poses = _numbers(body_q, 7, "body_q")
         for name, pose in zip(self.bodies, poses, strict=True):
             self._place(UsdGeom.Xform.Get(self.stage, f"{_ROOT}/{_identifier(name)}"), pose[:3], pose[3:])
 
     def add_shape_instance(
-        self, name: str, shape: Any, body: str | None, pos: Any, rot: Any, scale: Any = (1.0, 1.0, 1.0),
-        color1: Any = None, color2: Any = None, custom_index: int = -1, visible: bool = True,
+        self, name: str, shape: str, body: str | None, pos: ArrayLike, rot: ArrayLike,
+        scale: ArrayLike = (1.0, 1.0, 1.0), color1: ArrayLike | None = None, color2: ArrayLike | None = None,
+        custom_index: int = -1, visible: bool = True,
     ) -> str:  # fmt: skip
         """Draw a shape that was drawn with `is_template=True`, whose path `shape` is, once more."""
         prim = UsdGeom.Xform.Define(self.stage, self._path(name, body))
@@ -103,8 +107,8 @@ class UsdRenderer:
     # ----- shapes -----------------------------------------------------------------------------
 
     def render_sphere(
-        self, name: str, pos: Any, rot: Any, radius: float, parent_body: str | None = None, is_template: bool = False,
-        color: Any = None, visible: bool = True,
+        self, name: str, pos: ArrayLike, rot: ArrayLike, radius: float, parent_body: str | None = None,
+        is_template: bool = False, color: ArrayLike | None = None, visible: bool = True,
     ) -> str:  # fmt: skip
         """Draw a ball."""
         prim = UsdGeom.Sphere.Define(self.stage, self._path(name, parent_body, is_template))
@@ -112,40 +116,43 @@ class UsdRenderer:
         return self._paint(prim, pos, rot, color, visible)
 
     def render_box(
-        self, name: str, pos: Any, rot: Any, extents: Any, parent_body: str | None = None, is_template: bool = False,
-        color: Any = None, visible: bool = True,
+        self, name: str, pos: ArrayLike, rot: ArrayLike, extents: ArrayLike, parent_body: str | None = None,
+        is_template: bool = False, color: ArrayLike | None = None, visible: bool = True,
     ) -> str:  # fmt: skip
         """Draw a box. extents: half its lengths along x, y and z."""
         prim = UsdGeom.Cube.Define(self.stage, self._path(name, parent_body, is_template))  # of side 2
         return self._paint(prim, pos, rot, color, visible, _numbers(extents, 3, "extents")[0] * self.scaling)
 
     def render_capsule(
-        self, name: str, pos: Any, rot: Any, radius: float, half_height: float, parent_body: str | None = None,
-        is_template: bool = False, up_axis: int = 1, color: Any = None, visible: bool = True,
+        self, name: str, pos: ArrayLike, rot: ArrayLike, radius: float, half_height: float,
+        parent_body: str | None = None, is_template: bool = False, up_axis: int = 1, color: ArrayLike | None = None,
+        visible: bool = True,
     ) -> str:  # fmt: skip
         """Draw a cylinder between two half balls. up_axis: 0, 1 or 2, its own axis."""
         return self._round(UsdGeom.Capsule, name, pos, rot, radius, half_height, parent_body, is_template, up_axis,
                            color, visible)  # fmt: skip
 
     def render_cylinder(
-        self, name: str, pos: Any, rot: Any, radius: float, half_height: float, parent_body: str | None = None,
-        is_template: bool = False, up_axis: int = 1, color: Any = None, visible: bool = True,
+        self, name: str, pos: ArrayLike, rot: ArrayLike, radius: float, half_height: float,
+        parent_body: str | None = None, is_template: bool = False, up_axis: int = 1, color: ArrayLike | None = None,
+        visible: bool = True,
     ) -> str:  # fmt: skip
         """Draw a cylinder, as `render_capsule`."""
         return self._round(UsdGeom.Cylinder, name, pos, rot, radius, half_height, parent_body, is_template, up_axis,
                            color, visible)  # fmt: skip
 
     def render_cone(
-        self, name: str, pos: Any, rot: Any, radius: float, half_height: float, parent_body: str | None = None,
-        is_template: bool = False, up_axis: int = 1, color: Any = None, visible: bool = True,
+        self, name: str, pos: ArrayLike, rot: ArrayLike, radius: float, half_height: float,
+        parent_body: str | None = None, is_template: bool = False, up_axis: int = 1, color: ArrayLike | None = None,
+        visible: bool = True,
     ) -> str:  # fmt: skip
         """Draw a cone with its tip up, as `render_capsule`."""
         return self._round(UsdGeom.Cone, name, pos, rot, radius, half_height, parent_body, is_template, up_axis,
                            color, visible)  # fmt: skip
 
     def _round(
-        self, kind: Any, name: str, pos: Any, rot: Any, radius: float, half_height: float, parent: str | None,
-        is_template: bool, axis: int, color: Any, visible: bool,
+        self, kind: type[UsdGeom.Gprim], name: str, pos: ArrayLike, rot: ArrayLike, radius: float, half_height: float,
+        parent: str | None, is_template: bool, axis: int, color: ArrayLike, visible: bool,
     ) -> str:  # fmt: skip
         prim = kind.Define(self.stage, self._path(name, parent, is_template))
         prim.CreateAxisAttr().Set(_AXES[axis])
@@ -154,9 +161,9 @@ class UsdRenderer:
         return self._paint(prim, pos, rot, color, visible)
 
     def render_arrow(
-        self, name: str, pos: Any, rot: Any, base_radius: float, base_height: float, cap_radius: float | None = None,
-        cap_height: float | None = None, parent_body: str | None = None, is_template: bool = False, up_axis: int = 1,
-        color: Any = None, visible: bool = True,
+        self, name: str, pos: ArrayLike, rot: ArrayLike, base_radius: float, base_height: float,
+        cap_radius: float | None = None, cap_height: float | None = None, parent_body: str | None = None,
+        is_template: bool = False, up_axis: int = 1, color: ArrayLike | None = None, visible: bool = True,
     ) -> str:  # fmt: skip
         """Draw an arrow: a cylinder from the origin along its axis, and a cone on it."""
         path = self._path(name, parent_body, is_template)
@@ -173,9 +180,9 @@ class UsdRenderer:
         return self._show(whole, pos, rot, (1.0, 1.0, 1.0), visible)
 
     def render_plane(
-        self, name: str, pos: Any, rot: Any, width: float, length: float, color: Any = (1.0, 1.0, 1.0),
-        color2: Any = None, parent_body: str | None = None, is_template: bool = False, u_scaling: float = 1.0,
-        v_scaling: float = 1.0, visible: bool = True,
+        self, name: str, pos: ArrayLike, rot: ArrayLike, width: float, length: float,
+        color: ArrayLike = (1.0, 1.0, 1.0), color2: ArrayLike | None = None, parent_body: str | None = None,
+        is_template: bool = False, u_scaling: float = 1.0, v_scaling: float = 1.0, visible: bool = True,
     ) -> str:  # fmt: skip
         """Draw a rectangle across y: `width` along x, `length` along z; 0 is 100."""
         x, z = (width or 100.0) / 2.0, (length or 100.0) / 2.0
@@ -183,7 +190,7 @@ class UsdRenderer:
         return self.render_mesh(name, corners, [0, 1, 2, 0, 2, 3], color, pos, rot, parent_body=parent_body,
                                 is_template=is_template, visible=visible)  # fmt: skip
 
-    def render_ground(self, size: float = 100.0, plane: Any = None) -> str:
+    def render_ground(self, size: float = 100.0, plane: Sequence[float] | np.ndarray | None = None) -> str:
         """Draw a square of side `size` across the up axis, or of a plane (a, b, c, d): a x + b y + c z + d = 0."""
         up = np.eye(3)[_AXES.index(self.up_axis)]
         normal = up if plane is None else np.asarray(plane[:3], float) / np.linalg.norm(plane[:3])
@@ -197,9 +204,10 @@ class UsdRenderer:
     # ----- arrays -----------------------------------------------------------------------------
 
     def render_mesh(
-        self, name: str, points: Any, indices: Any, colors: Any = None, pos: Any = (0.0, 0.0, 0.0),
-        rot: Any = _IDENTITY, scale: Any = (1.0, 1.0, 1.0), update_topology: bool = False,
-        parent_body: str | None = None, is_template: bool = False, smooth_shading: bool = True, visible: bool = True,
+        self, name: str, points: ArrayLike, indices: ArrayLike, colors: ArrayLike | None = None,
+        pos: ArrayLike = (0.0, 0.0, 0.0), rot: ArrayLike = _IDENTITY, scale: ArrayLike = (1.0, 1.0, 1.0),
+        update_topology: bool = False, parent_body: str | None = None, is_template: bool = False,
+        smooth_shading: bool = True, visible: bool = True,
     ) -> str:  # fmt: skip
         """Draw triangles. points: (n, 3); indices: three per face, read the first time and with `update_topology`;
         colors: one, or one per point."""
@@ -216,8 +224,9 @@ class UsdRenderer:
         return self._paint(prim, pos, rot, colors, visible, scale)
 
     def render_points(
-        self, name: str, points: Any, radius: Any, colors: Any = None, as_spheres: bool = True, visible: bool = True
-    ) -> str:
+        self, name: str, points: ArrayLike, radius: ArrayLike, colors: ArrayLike | None = None,
+        as_spheres: bool = True, visible: bool = True,
+    ) -> str:  # fmt: skip
         """Draw balls at points (n, 3), with one radius or n, one color or n. `as_spheres` makes no difference."""
         prim = UsdGeom.Points.Define(self.stage, self._path(name))
         count = self._points(prim, points)
@@ -227,27 +236,30 @@ class UsdRenderer:
         return self._paint(prim, (0.0, 0.0, 0.0), _IDENTITY, colors, visible)
 
     def render_line_list(
-        self, name: str, vertices: Any, indices: Any, color: Any = None, radius: float = 0.01, visible: bool = True
-    ) -> str:
+        self, name: str, vertices: ArrayLike, indices: ArrayLike, color: ArrayLike | None = None,
+        radius: float = 0.01, visible: bool = True,
+    ) -> str:  # fmt: skip
         """Draw lines between pairs of vertices (n, 3). indices: two per line."""
         ends = _numbers(vertices, 3, "vertices")[_host(indices).ravel().astype(np.int64)]
         return self._curves(name, ends, np.full(len(ends) // 2, 2, np.int32), color, radius, visible)
 
     def render_line_strip(
-        self, name: str, vertices: Any, color: Any = None, radius: float = 0.01, visible: bool = True
+        self, name: str, vertices: ArrayLike, color: ArrayLike | None = None, radius: float = 0.01, visible: bool = True
     ) -> str:
         """Draw a line through vertices (n, 3), in order."""
         points = _numbers(vertices, 3, "vertices")
         return self._curves(name, points, np.array([len(points)], np.int32), color, radius, visible)
 
-    def render_ref(self, name: str, path: str, pos: Any, rot: Any, scale: Any, color: Any = None) -> str:
+    def render_ref(
+        self, name: str, path: str, pos: ArrayLike, rot: ArrayLike, scale: ArrayLike, color: ArrayLike | None = None
+    ) -> str:
         """Draw what another USD file holds."""
         prim = UsdGeom.Xform.Define(self.stage, self._path(name))
         prim.GetPrim().GetReferences().SetReferences([Sdf.Reference(os.fspath(path))])
         return self._show(prim, pos, rot, scale, True)
 
     def _curves(
-        self, name: str, points: np.ndarray, counts: np.ndarray, color: Any, radius: float, visible: bool
+        self, name: str, points: np.ndarray, counts: np.ndarray, color: ArrayLike, radius: float, visible: bool
     ) -> str:
         prim = UsdGeom.BasisCurves.Define(self.stage, self._path(name))
         prim.CreateTypeAttr().Set(UsdGeom.Tokens.linear)
@@ -265,7 +277,7 @@ class UsdRenderer:
             self.stage.CreateClassPrim(_TEMPLATES)
         return f"{above}/{_identifier(name)}"
 
-    def _points(self, prim: Any, points: Any) -> int:
+    def _points(self, prim: UsdGeom.PointBased, points: ArrayLike) -> int:
         rows = np.ascontiguousarray(_numbers(points, 3, "points") * self.scaling, np.float32)
         prim.CreatePointsAttr().Set(Vt.Vec3fArray.FromNumpy(rows), self.moment)
         if len(rows):
@@ -273,8 +285,9 @@ class UsdRenderer:
         return len(rows)
 
     def _paint(
-        self, prim: Any, pos: Any, rot: Any, color: Any, visible: bool, scale: Sequence[float] | Any = (1.0, 1.0, 1.0)
-    ) -> str:
+        self, prim: UsdGeom.Gprim, pos: ArrayLike, rot: ArrayLike, color: ArrayLike, visible: bool,
+        scale: ArrayLike = (1.0, 1.0, 1.0),
+    ) -> str:  # fmt: skip
         if color is not None:
             rows = np.ascontiguousarray(_numbers(color, 3, "color"), np.float32)
             prim.CreateDisplayColorAttr().Set(Vt.Vec3fArray.FromNumpy(rows), self.moment)
@@ -282,14 +295,16 @@ class UsdRenderer:
                 UsdGeom.PrimvarsAPI(prim).GetPrimvar("displayColor").SetInterpolation(UsdGeom.Tokens.vertex)
         return self._show(prim, pos, rot, scale, visible)
 
-    def _show(self, prim: Any, pos: Any, rot: Any, scale: Any, visible: bool) -> str:
+    def _show(self, prim: UsdGeom.Xformable, pos: ArrayLike, rot: ArrayLike, scale: ArrayLike, visible: bool) -> str:
         self._place(prim, pos, rot, scale)
         if not visible or prim.GetVisibilityAttr().HasAuthoredValue():
             prim.CreateVisibilityAttr().Set(UsdGeom.Tokens.inherited if visible else UsdGeom.Tokens.invisible,
                                             self.moment)  # fmt: skip
         return str(prim.GetPath())
 
-    def _place(self, prim: Any, pos: Any, rot: Any, scale: Any = (1.0, 1.0, 1.0)) -> None:
+    def _place(
+        self, prim: UsdGeom.Xformable, pos: ArrayLike, rot: ArrayLike, scale: ArrayLike = (1.0, 1.0, 1.0)
+    ) -> None:
         """Move a prim: scale, then turn, then shift."""
         ops = prim.GetOrderedXformOps() or [prim.AddTranslateOp(), prim.AddOrientOp(), prim.AddScaleOp()]
         x, y, z, w = (float(n) for n in _numbers(rot, 4, "rot")[0])
@@ -299,12 +314,12 @@ class UsdRenderer:
         ops[2].Set(Gf.Vec3f(*(float(n) for n in _numbers(scale, 3, "scale")[0])), self.moment)
 
 
-def _host(values: Any) -> np.ndarray:
+def _host(values: ArrayLike) -> np.ndarray:
     """Numbers of arrays, of their elements, or of anything that NumPy takes."""
     return np.asarray(values.numpy() if isinstance(values, array) else values)
 
 
-def _numbers(values: Any, width: int, name: str) -> np.ndarray:
+def _numbers(values: ArrayLike, width: int, name: str) -> np.ndarray:
     """Rows of numbers, at least one unless there are no numbers. Raises `ArgumentTypeError` for other widths."""
     try:
         rows = _host(values).astype(np.float64)
