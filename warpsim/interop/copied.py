@@ -11,7 +11,7 @@ from typing import Any
 class Copied:
     """An operator, which has no state that a copy could have of its own."""
 
-    def __init__(self, maker: Callable[..., Any], subject: Any, *options: Any):
+    def __init__(self, maker: Callable[..., Any], subject: object, *options: object):
         """subject: the kernel or function that it is made of; maker(subject, *options) makes it again."""
         self.recipe = maker, (subject, *options)
         self.__module__ = place_of(subject)[0]
@@ -19,7 +19,7 @@ class Copied:
     def __copy__(self) -> Any:
         return self
 
-    def __deepcopy__(self, memo: Any) -> Any:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         return self
 
     def __reduce__(self) -> Any:
@@ -37,7 +37,7 @@ class Copied:
         return maker, parts
 
 
-def place_of(thing: Any) -> tuple[str, str]:
+def place_of(thing: object) -> tuple[str, str]:
     """The module and the qualified name of a definition."""
     return getattr(thing, "place", None) or (thing.__module__, getattr(thing, "__qualname__", ""))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ..core.types import structs
@@ -11,7 +9,7 @@ from ..core.types.arrays import type_name
 from ..errors import ArrayError
 
 
-def seen_as(memory: np.ndarray, element: Any, what: str) -> np.ndarray:
+def seen_as(memory: np.ndarray, element: type, what: str) -> np.ndarray:
     """The memory with numbers of the element type; integers may differ in their sign, and truth values are bytes.
 
     what: what messages call it, as in "a tensor of torch.float32". Raises `ArrayError` for other numbers and shapes.

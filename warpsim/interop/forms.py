@@ -75,7 +75,7 @@ def arranged(
     return operands
 
 
-def refuse_third(form: Any) -> NoReturn:
+def refuse_third(form: str) -> NoReturn:
     raise GradientError(
         f"a third derivative: the derivative of {form} in its inputs\nexpected: derivatives of first and second order"
     )

@@ -7,7 +7,7 @@ launch: a kernel may sum into them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ from ..core.types.arrays import ArrayType, type_name
 from ..core.types.cotangents import has_cotangent
 from ..errors import GradientError
 from .forms import HVP, JJVP, JVP, VALUE, VJP
-from .signature import Shape, Signature
+from .signature import Shape, Signature, Subject
 
 Active = tuple[int, ...]
 """The inputs that derivatives are taken in, by position."""
@@ -56,7 +56,7 @@ class Call:
 class Operator:
     """What kernels and functions have in common as operators; see `KernelOperator` and `FunctionOperator`."""
 
-    def __init__(self, subject: Any, signature: Signature):
+    def __init__(self, subject: Subject, signature: Signature):
         self.subject, self.signature = subject, signature
 
     def launch(self, call: Call, args: list[Any], record: bool) -> None:
@@ -195,7 +195,7 @@ class KernelOperator(Operator):
 
     subject: Kernel
 
-    def __init__(self, subject: Any, signature: Signature, block_dim: int | None):
+    def __init__(self, subject: Subject, signature: Signature, block_dim: int | None):
         super().__init__(subject, signature)
         self.block_dim = block_dim
         self._state: Any = None
@@ -320,7 +320,9 @@ def adjoint_reads(arrays: KernelArrays, names: frozenset[str]) -> frozenset[int]
     return frozenset(read | numbers)
 
 
-def operator_of(subject: Any, num_outputs: int, in_out_argnames: Any, block_dim: int | None = None) -> Operator:
+def operator_of(
+    subject: Subject, num_outputs: int, in_out_argnames: Iterable[str] | None, block_dim: int | None = None
+) -> Operator:
     """The operator of a kernel or of an annotated function. block_dim: of launches of the kernel."""
     signature = Signature(subject, num_outputs, in_out_argnames or ())
     if isinstance(subject, Kernel):

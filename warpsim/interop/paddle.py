@@ -16,7 +16,7 @@ from ..core.language import array, get_device
 from ..core.runtime.arrays.allocation import shared_allocation
 from ..core.runtime.arrays.host_memory import checked_dtype
 from ..core.runtime.devices.cuda import interop
-from ..core.runtime.devices.device import CPU, Device
+from ..core.runtime.devices.device import CPU, Device, DeviceLike
 from ..core.runtime.devices.stream import Stream
 from ..core.types import compounds, scalars
 from ..core.types.arrays import type_name
@@ -112,7 +112,7 @@ def _memory_of(t: paddle.Tensor, device: Device) -> np.ndarray:
     return memory.view(scalars.bfloat16) if is_bfloat16 else memory
 
 
-def _gradient_of(t: paddle.Tensor, element: Any, grad: Any) -> array:
+def _gradient_of(t: paddle.Tensor, element: type, grad: Any) -> array:
     """The gradient array of an array over a tensor."""
     if not t.is_floating_point():
         raise GradientError(f"a gradient for a tensor of {t.dtype}\nexpected: floats")
@@ -154,7 +154,7 @@ def dtype_from_paddle(paddle_dtype: Any) -> Any:
     return dtype
 
 
-def dtype_to_paddle(warp_dtype: Any) -> Any:
+def dtype_to_paddle(warp_dtype: type) -> Any:
     """The Paddle dtype of a type's numbers; wide unsigned integers are mapped to signed ones of the same width.
 
     Raises `ArgumentTypeError` (a `TypeError`) where there is none.
@@ -177,7 +177,7 @@ def device_from_paddle(paddle_device: Any) -> Device:
     raise DeviceError(f"no device here is Paddle's {name}\nexpected: cpu or gpu")
 
 
-def device_to_paddle(warp_device: Any) -> str:
+def device_to_paddle(warp_device: DeviceLike) -> str:
     """The name of a device in Paddle; the interpreter's memory is the CPU's."""
     device = get_device(warp_device)
     return "cpu" if device.shares_host_memory else f"gpu:{device.ordinal}"

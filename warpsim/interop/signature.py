@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -25,6 +25,10 @@ from ..core.types.signatures import is_generic
 from ..errors import ArgumentCountError, ArgumentTypeError, ArrayError, counted
 
 Shape = tuple[int, ...]
+Extents = int | Sequence[int]
+LaunchDims = Extents | Callable[..., Extents] | None
+OutputDims = Extents | Mapping[str, Extents] | Callable[..., Extents | Mapping[str, Extents]] | None
+Subject = Kernel | Callable[..., None]  # what operators are made of
 _MOST_KNOWN = 256
 
 
@@ -79,7 +83,7 @@ class Parameter:
             )
         return full[: len(full) - len(inner)]
 
-    def full(self, dims: Any, owner: str) -> Shape:
+    def full(self, dims: Extents, owner: str) -> Shape:
         """The full shape of an output from its extents, with or without those of an element. Raises `ArrayError`."""
         extents, inner = as_shape(dims, f"output_dims of {owner}, for {self.name!r},"), self.inner
         if inner and len(extents) == self.rank and extents[len(extents) - len(inner) :] == inner:
@@ -93,7 +97,7 @@ class Parameter:
         return (*extents, *inner)
 
 
-def as_shape(dims: Any, what: str) -> Shape:
+def as_shape(dims: Extents, what: str) -> Shape:
     """Extents from an integer or a sequence of such. Raises `ArrayError`."""
     extents = tuple(dims) if isinstance(dims, list | tuple) else (dims,)
     for n in extents:  # of symbols, while a framework traces
@@ -111,7 +115,7 @@ class Signature:
     as well and are returned first. Raises `ArgumentTypeError` for parameters that cannot be had.
     """
 
-    def __init__(self, subject: Any, num_outputs: int = 1, in_out_argnames: Iterable[str] = ()):
+    def __init__(self, subject: Subject, num_outputs: int = 1, in_out_argnames: Iterable[str] = ()):
         self.owner, types = describe(subject)
         self.params = [Parameter(name, t) for name, t in types.items()]
         self._known: dict[tuple[Shape, ...], tuple[Any, list[Shape]]] = {}
@@ -169,7 +173,10 @@ class Signature:
             dims = self._known[shapes] = self.dims(shapes, None, None)
         return dims
 
-    def dims(self, shapes: Sequence[Shape], launch_dims: Any, output_dims: Any) -> tuple[Any, list[Shape]]:
+    def dims(
+        self, shapes: Sequence[Shape], launch_dims: Extents | None,
+        output_dims: Extents | Mapping[str, Extents] | None,
+    ) -> tuple[Any, list[Shape]]:  # fmt: skip
         """The threads of a launch, and the full shapes of all outputs.
 
         shapes: full shapes of the inputs, () of numbers. launch_dims: by default the extents of the first array.
@@ -192,7 +199,7 @@ class Signature:
             launch_dims = self.outputs[-1].outer(own[-1], self.owner)
         return launch_dims, own
 
-    def threads(self, launch_dims: Any) -> Shape:
+    def threads(self, launch_dims: Extents) -> Shape:
         """The extents of a launch that a user names. Raises `ArrayError`."""
         extents = as_shape(launch_dims, f"launch_dims of {self.owner}")
         if not 1 <= len(extents) <= MAX_NDIM:
@@ -203,7 +210,7 @@ class Signature:
         return extents
 
 
-def describe(subject: Any) -> tuple[str, dict[str, Any]]:
+def describe(subject: Subject) -> tuple[str, dict[str, Any]]:
     """What messages call a kernel or function, and its parameters' types by name."""
     if isinstance(subject, Kernel):
         return f"kernel {subject.key!r}", dict(subject.patterns)
@@ -231,7 +238,7 @@ def refuse_parameter(param: Parameter, owner: str) -> None:
         raise ArgumentTypeError(f"parameter {param.name!r} of {owner} {bad}\nhelp: {cure}")
 
 
-def evaluated(dims: Any, args: Sequence[Any]) -> Any:
+def evaluated(dims: LaunchDims | OutputDims, args: Sequence[Any]) -> Any:
     """Extents that a user gave, or a function of the arguments that returns them."""
     return dims(*args) if callable(dims) else dims
 

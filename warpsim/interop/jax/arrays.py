@@ -14,7 +14,7 @@ import numpy as np
 from ...core.language import array, get_device
 from ...core.runtime.arrays.creation import from_dlpack
 from ...core.runtime.arrays.host_memory import checked_dtype
-from ...core.runtime.devices.device import CPU, Device
+from ...core.runtime.devices.device import CPU, Device, DeviceLike
 from ...core.types import compounds, scalars, structs
 from ...core.types.arrays import type_name
 from ...errors import ArgumentTypeError, ArrayError, DeviceError, MissingPackageError, counted
@@ -98,7 +98,7 @@ def device_from_jax(jax_device: jax.Device) -> Device:
     raise DeviceError(f"no device here is JAX's {jax_device!r}\nexpected: a CPU or a CUDA device of JAX")
 
 
-def device_to_jax(warp_device: Any) -> jax.Device:
+def device_to_jax(warp_device: DeviceLike) -> jax.Device:
     """The device in JAX. Raises `DeviceError` (a `RuntimeError`) where JAX has none."""
     ours = get_device(warp_device)
     if ours.shares_host_memory:
@@ -127,7 +127,7 @@ def dtype_from_jax(jax_dtype: Any) -> Any:
     return dtype
 
 
-def dtype_to_jax(warp_dtype: Any) -> Any:
+def dtype_to_jax(warp_dtype: type) -> Any:
     """The JAX dtype of a type's numbers. Raises `ArgumentTypeError` (a `TypeError`) where there is none."""
     element = scalars.canonical(warp_dtype)
     dtype = compounds.scalar_of(element) if compounds.is_compound(element) else element

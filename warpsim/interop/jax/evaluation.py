@@ -54,7 +54,7 @@ _callees: WeakValueDictionary[tuple[Any, ...], Callee] = WeakValueDictionary()
 _WITH_SUBJECT = "_callees_in_jax"
 
 
-def callee_of(operator: Operator, block_dim: int | None, *how: Any) -> Callee:
+def callee_of(operator: Operator, block_dim: int | None, *how: object) -> Callee:
     """The callee of an operator: the same one for all that are made alike, which share their compiled programs.
 
     JAX knows programs by what they call. Were that new with every `jax_kernel(k)`, every one would be compiled anew. So

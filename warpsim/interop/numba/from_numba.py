@@ -25,7 +25,7 @@ from ...core.frontend.translate.conversions import convert
 from ...core.frontend.translate.scope import describe, typed_value
 from ...core.frontend.translate.translator import Translator
 from ...core.ir.builder import active_builder
-from ...core.ir.nodes import Value
+from ...core.ir.nodes import Call, Value
 from ...core.ops.choice import cast
 from ...core.ops.native import ForeignRow, ascii_name, exception_for
 from ...core.ops.tangents import TangentList
@@ -47,7 +47,7 @@ def call({names}failed):
 """
 
 
-def from_numba(function: Any, derivative: Any = None) -> NumbaFunction:
+def from_numba(function: Dispatcher | CFunc, derivative: Dispatcher | CFunc | None = None) -> NumbaFunction:
     """A Numba function of numbers that kernels on the CPU may call: made by `numba.njit` or `numba.cfunc`.
 
     derivative: a Numba function of the same arguments that returns the derivative by the argument, or a tuple of
@@ -62,7 +62,7 @@ def from_numba(function: Any, derivative: Any = None) -> NumbaFunction:
 class NumbaFunction(Callee):
     """A Numba function as kernels call it; made by `from_numba`."""
 
-    def __init__(self, function: Any, derivative: NumbaFunction | None = None):
+    def __init__(self, function: Dispatcher | CFunc, derivative: NumbaFunction | None = None):
         if not isinstance(function, Dispatcher | CFunc):
             raise ArgumentTypeError(
                 f"{function!r} is no Numba function\nexpected: one made by numba.njit or numba.cfunc"
@@ -168,12 +168,12 @@ class NumbaFunction(Callee):
             for part, t in zip(self.derivative.parts(types), types, strict=True)
         ]
 
-    def pull_back(self, *operands: Any) -> Any:
+    def pull_back(self, *operands: Value) -> Any:
         """Cotangents of the arguments."""
         *args, _, cotangent = operands
         return tuple(None if s is None else s * cast(cotangent, to=s.type) for s in self.slopes(args))
 
-    def push_forward(self, call: Any, tangents: TangentList) -> TangentList:
+    def push_forward(self, call: Call, tangents: TangentList) -> TangentList:
         """The tangent of the result."""
         [result] = call.results
         if not any(tangents) or not scalars.is_float(result.type):
@@ -195,31 +195,31 @@ def signatures(function: Dispatcher) -> list[tuple[Any, ...]]:
     return [] if function._can_compile else [tuple(map(ours, s.args)) for s in function.nopython_signatures]
 
 
-def fits(operand: Any, t: Any) -> bool:
+def fits(operand: object, t: type) -> bool:
     """Whether an operand is of the type, or a literal that may be."""
     if isinstance(operand, Value):
         return operand.type is t
     return type(operand) in (int, float) and weak_fits(WEAK_INT if type(operand) is int else WEAK_FLOAT, t)
 
 
-def ours(t: Any) -> Any:
+def ours(t: numba.types.Type) -> Any:
     """The scalar type of a Numba type, or the type itself where there is none."""
     if isinstance(t, numba.types.Boolean):
         return scalars.bool_
     return getattr(scalars, t.name) if isinstance(t, numba.types.Integer | numba.types.Float) else t
 
 
-def theirs(t: Any) -> Any:
+def theirs(t: type) -> Any:
     """The Numba type of a scalar type."""
     return numba.boolean if t is scalars.bool_ else getattr(numba, t.__name__)
 
 
-def in_c(t: Any) -> Any:
+def in_c(t: numba.types.Type) -> Any:
     """A Numba type as C's convention has it: truth values are bytes."""
     return numba.uint8 if isinstance(t, numba.types.Boolean) else t
 
 
-def wrap(function: Dispatcher, types: tuple[Any, ...], result: Any, part: int | None) -> CFunc:
+def wrap(function: Dispatcher, types: tuple[Any, ...], result: numba.types.Type, part: int | None) -> CFunc:
     """The function that kernels call; its `address` is where it lies."""
     names = [f"a{k}" for k in range(len(types))]
     arguments = ", ".join(f"{a} != 0" if t is scalars.bool_ else a for a, t in zip(names, types, strict=True))
@@ -233,7 +233,7 @@ def wrap(function: Dispatcher, types: tuple[Any, ...], result: Any, part: int | 
     return numba.cfunc(kind)(scope["call"])
 
 
-def emit_call(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+def emit_call(target: Any, call: Call, args: list[list[Any]]) -> list[Any]:
     """The call in machine code; what the function raises ends the range of threads."""
     row, b = call.op, target.builder
     if not isinstance(target, CpuTarget):

@@ -6,6 +6,7 @@ to its machine code; nothing goes through Python.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numba
@@ -31,7 +32,7 @@ from .from_numba import ours, theirs
 _REPORT = ll.ArrayType(I64, REPORT_WORDS)
 
 
-def to_numba(func: Any) -> Dispatcher:
+def to_numba(func: Callable[..., Any]) -> Dispatcher:
     """A function that `numba.njit` code calls, made of a function of kernels: `g = wp.to_numba(f)`.
 
     func: made by `wp.func`, a built-in such as `wp.sin`, or a lambda; of numbers, it returns a number or a tuple of
@@ -66,7 +67,7 @@ def to_numba(func: Any) -> Dispatcher:
     return call
 
 
-def declared_types(func: Any, types: tuple[Any, ...]) -> tuple[Any, ...]:
+def declared_types(func: Callable[..., Any], types: tuple[Any, ...]) -> tuple[Any, ...]:
     """The types that a function declares for so many arguments, where it has one form; else those given."""
     overloads = getattr(func, "overloads", ()) if isinstance(func, Func) else ()
     if len(overloads) != 1 or len(overloads[0].patterns) != len(types):
@@ -78,7 +79,7 @@ def declared_types(func: Any, types: tuple[Any, ...]) -> tuple[Any, ...]:
 class Launchable:
     """A function at fixed types as a launch of one thread over arrays of one element."""
 
-    def __init__(self, func: Any, types: tuple[Any, ...]):
+    def __init__(self, func: Callable[..., Any], types: tuple[Any, ...]):
         if not types:
             raise ArgumentTypeError(f"{func!r} has no parameters\nexpected: numbers")
         inputs = [zeros(1, dtype=t, device=CPU) for t in types]
@@ -98,7 +99,7 @@ class Launchable:
         returned = result_types[0] if len(result_types) == 1 else numba.types.Tuple(result_types)
         return returned(numba.types.Tuple(argument_types))
 
-    def emit_call(self, context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def emit_call(self, context: Any, builder: ll.IRBuilder, signature: Any, args: Sequence[ll.Value]) -> Any:
         """The call in machine code."""
         places = [cgutils.alloca_once(builder, memory_type(t)) for t in (*self.types, *self.results)]
         for k, (t, place) in enumerate(zip(self.types, places, strict=False)):
@@ -113,7 +114,7 @@ class Launchable:
         values = [from_memory(builder, builder.load(place), t) for t, place in results]
         return values[0] if len(values) == 1 else context.make_tuple(builder, signature.return_type, values)
 
-    def block(self, builder: Any, places: list[Any], report: Any) -> Any:
+    def block(self, builder: ll.IRBuilder, places: list[Any], report: ll.Value) -> Any:
         """The launch's argument block on the stack, over arrays at these places."""
         launch = self.launch
         template = cgutils.global_constant(builder, f"block_{self.name}", cgutils.make_bytearray(bytes(launch.block)))
@@ -126,7 +127,7 @@ class Launchable:
             builder.store(builder.ptrtoint(place, I64), builder.gep(words, [I64(at // WORD)]))
         return words
 
-    def jump(self, context: Any, builder: Any, words: Any) -> None:
+    def jump(self, context: Any, builder: ll.IRBuilder, words: ll.Value) -> None:
         """Run one thread."""
         kind = ll.FunctionType(ll.VoidType(), [BYTES, I64, I64, I64]).as_pointer()
         address = self.launch.launcher.code.address

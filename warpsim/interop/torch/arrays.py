@@ -16,7 +16,7 @@ from ...core.language import array, get_device
 from ...core.runtime.arrays.allocation import shared_allocation
 from ...core.runtime.arrays.host_memory import checked_dtype
 from ...core.runtime.devices.cuda import interop
-from ...core.runtime.devices.device import CPU, Device
+from ...core.runtime.devices.device import CPU, Device, DeviceLike
 from ...core.runtime.devices.stream import Stream, get_stream
 from ...core.types import compounds, scalars
 from ...core.types.arrays import type_name
@@ -45,8 +45,8 @@ _TO_TORCH |= {scalars.uint16: torch.int16, scalars.uint32: torch.int32, scalars.
 
 
 def from_torch(
-    t: torch.Tensor, dtype: Any = None, requires_grad: bool | None = None, grad: Any = None, return_ctype: bool = False,
-    retain_grad: bool = False,
+    t: torch.Tensor, dtype: Any = None, requires_grad: bool | None = None, grad: array | torch.Tensor | None = None,
+    return_ctype: bool = False, retain_grad: bool = False,
 ) -> array:  # fmt: skip
     """An array over the memory of a tensor, without a copy.
 
@@ -103,7 +103,7 @@ def _element_of(t: torch.Tensor) -> Any:
     return _FROM_TORCH[t.dtype]
 
 
-def _memory_of(t: torch.Tensor, element: Any) -> np.ndarray:
+def _memory_of(t: torch.Tensor, element: type) -> np.ndarray:
     """The memory of a tensor that is detached as NumPy sees it, in the layout of an element type."""
     if t.device.type not in ("cpu", "cuda"):
         raise DeviceError(f"a tensor on {t.device}\nexpected: one on a CPU or a CUDA device")
@@ -117,7 +117,7 @@ def _memory_of(t: torch.Tensor, element: Any) -> np.ndarray:
     return seen_as(memory, element, f"a tensor of {t.dtype}")
 
 
-def _gradient_of(t: torch.Tensor, element: Any, grad: Any) -> array:
+def _gradient_of(t: torch.Tensor, element: type, grad: array | torch.Tensor | None) -> array:
     """The gradient array of an array over a tensor."""
     if isinstance(grad, array):
         return grad
@@ -192,7 +192,7 @@ def dtype_from_torch(torch_dtype: torch.dtype) -> Any:
     return dtype
 
 
-def dtype_to_torch(warp_dtype: Any) -> torch.dtype:
+def dtype_to_torch(warp_dtype: type) -> torch.dtype:
     """The PyTorch dtype of a type's numbers; wide unsigned integers are mapped to signed ones of the same width.
 
     Raises `ArgumentTypeError` (a `TypeError`) where there is none.
@@ -204,7 +204,7 @@ def dtype_to_torch(warp_dtype: Any) -> torch.dtype:
     return dtype
 
 
-def device_from_torch(torch_device: Any) -> Device:
+def device_from_torch(torch_device: torch.device | str) -> Device:
     """The device of a `torch.device` or its name. Raises `DeviceError` (a `RuntimeError`) where there is none."""
     device = torch.device(torch_device)
     if device.type == "cpu":
@@ -214,20 +214,20 @@ def device_from_torch(torch_device: Any) -> Device:
     raise DeviceError(f"no device here is PyTorch's {device}\nexpected: cpu or cuda")
 
 
-def device_to_torch(warp_device: Any) -> str:
+def device_to_torch(warp_device: DeviceLike) -> str:
     """The name of a device in PyTorch; the interpreter's memory is the CPU's."""
     device = get_device(warp_device)
     return "cpu" if device.shares_host_memory else str(device)
 
 
-def stream_from_torch(stream_or_device: Any = None) -> Stream:
+def stream_from_torch(stream_or_device: torch.cuda.Stream | torch.device | str | int | None = None) -> Stream:
     """PyTorch's CUDA stream, or the current one of a device of PyTorch's, as a stream for launches."""
     if not isinstance(stream_or_device, torch.cuda.Stream):
         stream_or_device = torch.cuda.current_stream(stream_or_device)
     return Stream(device_from_torch(stream_or_device.device), cuda_stream=stream_or_device.cuda_stream)
 
 
-def stream_to_torch(stream_or_device: Any = None) -> Any:
+def stream_to_torch(stream_or_device: Stream | DeviceLike = None) -> Any:
     """A CUDA stream, or the current one of a device, as a stream of PyTorch. Raises `DeviceError` without CUDA."""
     stream = stream_or_device if isinstance(stream_or_device, Stream) else get_stream(stream_or_device)
     if stream.device.shares_host_memory:

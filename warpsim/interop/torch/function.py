@@ -157,7 +157,7 @@ class Gradient(torch.autograd.Function):
         return results
 
     @staticmethod
-    def backward(ctx: Any, *cotangents: Any) -> Any:
+    def backward(ctx: Any, *cotangents: torch.Tensor | None) -> Any:
         if torch.is_grad_enabled() or is_transformed():
             return second_order(ctx, *cotangents)
         evaluation, flags = ctx.evaluation, ctx.needs_input_grad[1:]
@@ -205,7 +205,7 @@ def is_transformed() -> bool:
 
 
 @torch.compiler.disable
-def second_order(ctx: Any, *cotangents: Any) -> Any:
+def second_order(ctx: Any, *cotangents: torch.Tensor | None) -> Any:
     """Gradients that are differentiated again; compilers give functions up that call this, instead of failing in it."""
     return Derivative.backward(ctx, *cotangents)
 
@@ -232,7 +232,7 @@ class Derivative(torch.autograd.Function):
         return tuple(evaluation.run(operands))
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[torch.Tensor, ...]) -> None:
         evaluation, *operands = inputs
         ctx.evaluation = evaluation
         ctx.set_materialize_grads(False)
@@ -244,7 +244,7 @@ class Derivative(torch.autograd.Function):
 
     @staticmethod
     @torch.compiler.disable
-    def backward(ctx: Any, *cotangents: Any) -> Any:
+    def backward(ctx: Any, *cotangents: torch.Tensor | None) -> Any:
         evaluation, needed = ctx.evaluation, ctx.needs_input_grad[1:]
         parts, arriving = evaluation.split(ctx.saved_tensors), seeds(ctx, cotangents)
         gradients: list[Any] = [None]
@@ -254,7 +254,7 @@ class Derivative(torch.autograd.Function):
         return tuple(gradients)
 
     @staticmethod
-    def jvp(ctx: Any, _: Any, *tangents: Any) -> Any:
+    def jvp(ctx: Any, _: object, *tangents: torch.Tensor | None) -> Any:
         evaluation = ctx.evaluation
         parts, moves = evaluation.split(ctx.saved_tensors), evaluation.split(tangents)
         total = None
@@ -268,7 +268,7 @@ class Derivative(torch.autograd.Function):
         return tuple(floats.get(k) for k in range(len(evaluation.op.signature.outputs)))
 
     @staticmethod
-    def vmap(info: Any, in_dims: Any, evaluation: Evaluation, *operands: Any) -> Any:
+    def vmap(info: Any, in_dims: Sequence[int | None], evaluation: Evaluation, *operands: torch.Tensor) -> Any:
         pairs = list(zip(operands, in_dims[1:], strict=True))
         rows = [
             Derivative.apply(evaluation, *(a if d is None else a.select(d, b) for a, d in pairs))

@@ -7,7 +7,7 @@ Extents are arguments, which may be symbols.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -144,7 +144,7 @@ def as_returned(evaluation: Evaluation, results: Sequence[Any]) -> Any:
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def call_functionalized(target: Any, args: Sequence[Any]) -> Any:
+def call_functionalized(target: Callable[..., Any], args: Sequence[Any]) -> Any:
     """Call an operator inside `torch.func.functionalize`, which has nothing to do for it: it changes no argument."""
     layer = FunctorchFunctionalizeAPI(retrieve_current_functorch_interpreter())
     inner = layer.unwrap_tensors(tuple(args))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 from weakref import WeakValueDictionary
@@ -23,7 +23,7 @@ from ...errors import ArgumentTypeError, ArrayError, DeviceError, LaunchError, u
 from ..copied import Copied
 from ..forms import VALUE
 from ..operator import KernelOperator, Operator, operator_of
-from ..signature import Parameter, evaluated
+from ..signature import LaunchDims, OutputDims, Parameter, Subject, evaluated
 from .arrays import device_from_torch, dtype_to_torch, from_torch
 from .function import Evaluation, are_plain, function_for
 from .library import dispatcher_operators, is_taken, overload, schema_arguments, trace
@@ -36,7 +36,10 @@ _named: WeakValueDictionary[str, TorchOperator] = WeakValueDictionary()
 class TorchOperator(Copied):
     """A kernel as a function of tensors; made by `torch_op`."""
 
-    def __init__(self, operator: Operator, launch_dims: Any, output_dims: Any, name: str, chosen_name: str | None):
+    def __init__(
+        self, operator: Operator, launch_dims: LaunchDims, output_dims: OutputDims, name: str,
+        chosen_name: str | None,
+    ):  # fmt: skip
         s = operator.signature
         in_out = tuple(s.inputs[k].name for k in s.in_out)
         super().__init__(made_again, operator.subject, len(s.outputs), in_out, launch_dims, output_dims, name)
@@ -50,14 +53,14 @@ class TorchOperator(Copied):
         return f"<operator {self.name} of {self.signature.owner}>"
 
     @user_frames
-    def __call__(self, *args: Any, launch_dims: Any = None, output_dims: Any = None) -> Any:
+    def __call__(self, *args: Any, launch_dims: LaunchDims = None, output_dims: OutputDims = None) -> Any:
         """Results for tensors and numbers, one for every input of the kernel: a tensor, or a tuple of several."""
         if torch.compiler.is_compiling():
             return self.results(args, launch_dims, output_dims, compiling=True)
         return self.eager_results(args, launch_dims, output_dims)
 
     @torch.compiler.disable
-    def eager_results(self, args: Sequence[Any], launch_dims: Any, output_dims: Any) -> Any:
+    def eager_results(self, args: Sequence[Any], launch_dims: LaunchDims, output_dims: OutputDims) -> Any:
         """The results outside of graphs: a compiler that gave this call up must not take its parts up again."""
         if has_torch_function(args):
             options = {"launch_dims": launch_dims, "output_dims": output_dims}
@@ -69,7 +72,7 @@ class TorchOperator(Copied):
             )
         return self.results(args, launch_dims, output_dims, compiling=False)
 
-    def results(self, args: Sequence[Any], launch_dims: Any, output_dims: Any, compiling: bool) -> Any:
+    def results(self, args: Sequence[Any], launch_dims: LaunchDims, output_dims: OutputDims, compiling: bool) -> Any:
         """As of a call; in graphs the operator of the dispatcher is called."""
         self.signature.check_count(args)
         numbers = self.numbers(args)
@@ -189,8 +192,8 @@ def same_bits(a: torch.dtype, b: torch.dtype) -> bool:
 
 @user_frames
 def torch_op(
-    subject: Any, num_outputs: int = 1, in_out_argnames: Any = None, launch_dims: Any = None, output_dims: Any = None,
-    name: str | None = None,
+    subject: Subject, num_outputs: int = 1, in_out_argnames: Iterable[str] | None = None,
+    launch_dims: LaunchDims = None, output_dims: OutputDims = None, name: str | None = None,
 ) -> TorchOperator:  # fmt: skip
     """A kernel, or a function that launches kernels, as a differentiable operator of PyTorch.
 
