@@ -58,7 +58,7 @@ def test_tolerances_read_as_they_were_given(measurement, text):
 
 def test_cases_are_chosen_by_name_solver_and_tier(cases):
     def names(*given, everything=False):
-        return [c.name for c in cases.chosen(given, everything)]
+        return [c.name for c in cases.choose_cases(given, everything)]
 
     assert names() == ["A1", "B1"]
     assert names(everything=True) == ["A1", "A2", "B1"]
