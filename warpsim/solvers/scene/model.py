@@ -131,6 +131,17 @@ class Model(HasFields, Fixed):
 
     gravity = field("vec3", "", "m/s^2", "acceleration", "gravity")
 
+    particle_count: int
+    spring_count: int
+    edge_count: int
+    bend_count: int
+    tri_count: int
+    tet_count: int
+    attachment_count: int
+    pressure_count: int
+    tether_count: int
+    shape_count: int
+
     @checked
     def __init__(
         self, columns: Mapping[str, np.ndarray], shapes: Shapes, pressure_faces: Sequence[np.ndarray], up_axis: str,

@@ -227,8 +227,7 @@ def collide_with(shape_type: ShapeType, slots: int, looks: bool) -> Any:
                 slid = friction_loss(touched * (way - dot(way, n) * n), mu[s] * away, mu_static[s] * away)
                 moves = away * vector(n[0], n[1], n[2], 1.0 + 0.0 * away) + hits.pushed_by(moving, i, slot, s)
                 end = p + away * n - slid
-                # Written at index i only, and read before: so strips may run as lanes.
-                moving.x[i] = move_to(a, end)
+                moving.x[i] = move_to(a, end)  # written at i only, and read before: so strips may run as lanes
                 leaving = max((1.0 + e) * gained - e * arrival, h * 0.0) + dot(u, n) + 0.5 * dot(way, turn) / h
                 hits.note(moving, i, slot, s, vector(n[0], n[1], n[2], leaving), moves)
                 if looks:

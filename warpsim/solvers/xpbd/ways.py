@@ -113,10 +113,39 @@ def sweep_with(distance: Func, is_table: bool, passes: bool = False) -> Any:
     return sweep
 
 
+def meet_with(slots: int) -> Any:
+    """How what is met on a new way is noted, for particles that remember so many shapes."""
+    hits = hit_functions(slots)
+
+    @func
+    def meet(
+        moving: Any, i: int32, s: int32, n: Vec[3, Float], pace: Float, restitution: Float, slow: Float,
+        back: Vec[3, Float],
+    ) -> None:  # fmt: skip
+        """In a slot of its own while there are some.
+
+        pace: of the surface along n; slow: what arrives no faster stays [m/s]. back: how it moves the particle [m].
+        """
+        count = hits.count_of(moving, i)
+        slot = min(count, int32(slots - 1))
+        if moving.bounced[i] < 0 and hits.met_in(moving, i, count - 1) == s:
+            slot = count - 1
+        moves = vector(back[0], back[1], back[2], 0.0 * pace)
+        if slot < count:
+            moves = moves + hits.pushed_by(moving, i, slot, hits.met_in(moving, i, slot))
+        arrival = dot(hits.velocity_before(moving, i, slot), n) - pace
+        leaving = max(arrival, 0.0 * pace)
+        if arrival < -slow:
+            leaving = -restitution * arrival
+        hits.note(moving, i, slot, s, vector(n[0], n[1], n[2], leaving + pace), moves)
+
+    return meet
+
+
 @functools.cache
 def recheck_with(shape_type: ShapeType, slots: int) -> Any:
     """The kernel that sweeps new ways, for one type of shape, and particles that remember so many."""
-    distance, hits = DISTANCE[shape_type], hit_functions(slots)
+    distance, meet = DISTANCE[shape_type], meet_with(slots)
     sweep = sweep_with(distance, shape_type is ShapeType.HEIGHTFIELD, passes=True)
     convex = shape_type in CONVEX
 
@@ -157,21 +186,9 @@ def recheck_with(shape_type: ShapeType, slots: int) -> Any:
                         moving.leg[i] = vector(at[0], at[1], at[2], left)
                     else:
                         back = quat_rotate(rotation, touch - here + (keep - above) * inward)
-                    count = hits.count_of(moving, i)
-                    slot = min(count, int32(slots - 1))
-                    if by < 0 and hits.met_in(moving, i, count - 1) == s:
-                        slot = count - 1
-                    moves = vector(back[0], back[1], back[2], keep * 0.0)
-                    if slot < count:
-                        moves = moves + hits.pushed_by(moving, i, slot, hits.met_in(moving, i, slot))
-                    u = surface_velocity(pose[s], twist[s], p)
-                    arrival = dot(hits.velocity_before(moving, i, slot) - u, n)
-                    e = keep * 0.0
-                    if arrival < -2.0 * h * length(gravity[0]):
-                        e = restitution[s]
+                    pace = dot(surface_velocity(pose[s], twist[s], p), n)
+                    meet(moving, i, s, n, pace, restitution[s], 2.0 * h * length(gravity[0]), back)
                     moving.x[i] = move_to(moving.x[i], p + back)
-                    leaving = max(-e * arrival, arrival) + dot(u, n)
-                    hits.note(moving, i, slot, s, vector(n[0], n[1], n[2], leaving), moves)
                     moving.bounced[i] = -(s + 1)
 
     return recheck
