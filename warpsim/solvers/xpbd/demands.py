@@ -215,7 +215,7 @@ def surface_motions(contacts: SurfaceContacts, state: State, mean: object, sizes
 
 
 @kernel(enable_backward=False)
-def subtract(qd: array(dtype=Any), mean: object, relative: array(dtype=Any)):
+def subtract(qd: array(dtype=Any), mean: Any, relative: array(dtype=Any)):
     i = tid()
     relative[i] = qd[i] - mean
 
