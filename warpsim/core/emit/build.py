@@ -166,7 +166,7 @@ def object_code(name: str, artefact: Artefact) -> bytes:
 def compile_cuda(program: Program, options: Options, arch: tuple[int, int]) -> bytes:
     """Run the CUDA back end; the result holds the places of checks, facts for launches, and the cubin."""
     emitter = importlib.import_module("warpsim.core.emit.cuda.cuda")
-    show("llvm", program.fn.name, lambda: emitter.translated(program.fn, program.ndim, options, program.plan)[1])
+    show("llvm", program.fn.name, lambda: emitter.emit_module(program.fn, program.ndim, options, program.plan)[1])
     artefact = emitter.machine_code(program.fn, program.ndim, options, program.plan, arch, lineinfo=options.lineinfo)
     if config.verbose:
         log.info("kernel %s compiled for compute capability %d.%d", program.fn.name, *arch)
