@@ -73,6 +73,13 @@ def test_a_file_of_another_version_is_refused_with_both_versions(tmp_path):
     refused(path, "it has version 2 of the format; this warpsim reads version 1")
 
 
+def test_a_thing_with_the_name_of_a_method_is_refused(tmp_path):
+    path = tmp_path / "run.scene"
+    Scene(a=1).save(path)
+    edited(path, things={"save": 1})
+    refused(path, "named 'save'")
+
+
 def test_compressed_members_are_refused(tmp_path):
     path = tmp_path / "run.scene"
     saved(path)

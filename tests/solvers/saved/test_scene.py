@@ -13,7 +13,7 @@ import pytest
 from scenes_to_save import SCENES, cloth, grains, numbers_of, soft, step
 
 import warpsim as wp
-from warpsim.errors import SceneFileError
+from warpsim.errors import ArgumentTypeError, SceneFileError
 from warpsim.solvers import AutoSubsteps, Fluid, Material, ModelBuilder, Scene, ShapeConfig
 
 TYPES = [wp.float32, wp.float64, wp.int32, wp.uint64, wp.bool, wp.float16, wp.vec3, wp.mat33d, wp.quat, wp.transform]
@@ -220,3 +220,36 @@ def test_a_file_of_another_scene_is_refused(tmp_path):
     Scene(solver=other["solver"]).save(tmp_path / "run.scene")
     with pytest.raises(SceneFileError, match=r"elements in solver\.model\.columns"):
         Scene(solver=cloth()["solver"]).restore(tmp_path / "run.scene")
+
+
+def test_heights_that_were_written_later_come_back(tmp_path):
+    builder = ModelBuilder()
+    builder.add_shape_heightfield(None, np.zeros((3, 4)))
+    builder.add_shape_sphere()
+    model = builder.finalize(requires_grad=True)
+    model.shape_heights[0].assign(np.arange(12.0).reshape(3, 4))
+    loaded = reloaded(tmp_path, model=model).model
+    assert (loaded.shape_heights[0].numpy() == model.shape_heights[0].numpy()).all()
+    model.shape_heights[0].zero_()
+    Scene(model=model).restore(tmp_path / "things.scene")
+    assert (loaded.shape_heights[0].numpy() == model.shape_heights[0].numpy()).all()
+
+
+@pytest.mark.parametrize("name", ["save", "load", "restore"])
+def test_names_of_what_every_scene_has_are_refused(name):
+    with pytest.raises(SceneFileError, match=f"named '{name}'"):
+        Scene(**{name: 1})
+
+
+def test_a_thing_that_holds_itself_is_refused(tmp_path):
+    endless = []
+    endless.append(endless)
+    with pytest.raises(SceneFileError, match="holds itself"):
+        Scene(a=endless).save(tmp_path / "run.scene")
+
+
+@pytest.mark.parametrize("path", [None, 3, ["a"]])
+def test_paths_that_are_none_are_refused(path):
+    for call in (Scene(a=1).save, Scene.load, Scene(a=1).restore):
+        with pytest.raises(ArgumentTypeError, match="path"):
+            call(path)

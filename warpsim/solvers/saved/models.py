@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...core.language import array
-from ..scene.memory import Memory, require
+from ..scene.memory import Memory, refill, require
 from ..scene.model import Model, Shapes
 from .kinds import Kind
 
@@ -37,14 +37,17 @@ def make(words: Mapping[str, Any], device: Any) -> Model:
 
 
 def memory(model: Model) -> Memory:
-    """What states have been given besides."""
-    return {"state_fields": {name: tuple(more) for name, more in model.state_fields.items()}}
+    """What states have been given besides, and heights as they are now."""
+    fields = {name: tuple(more) for name, more in model.state_fields.items()}
+    return {"state_fields": fields, "shape_heights": model.shape_heights}
 
 
 def recall(model: Model, memory: Mapping[str, Any]) -> None:
     """Take that over."""
     for name, more in memory["state_fields"].items():
         model.add_state_field(name, *more)
+    for heights, source in zip(model.shape_heights, memory["shape_heights"], strict=True):
+        refill("heights of a shape", heights, source)
 
 
 KINDS = {"Model": Kind(Model, arguments, make, memory, recall)}

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from ...arguments import checked
 from ...core.runtime.devices.device import get_device
-from ...errors import shown
+from ...errors import SceneFileError, shown
 from .archive import ArchiveReader
 from .records import Reader, Recorder
 from .restore import Restorer
@@ -39,19 +40,27 @@ class Scene:
     """
 
     def __init__(self, **things: Any):
+        taken = sorted(things.keys() & vars(type(self)).keys())
+        if taken:
+            raise SceneFileError(f"a thing of a scene is named {taken[0]!r}, as what every scene has\nhelp: rename it")
         vars(self).update(things)
 
+    @checked
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a file, in place of an older one; after an error or a crash the older one is still there.
 
         Raises `SceneFileError` for what a scene cannot hold, OSError where nothing can be written.
         """
         recorder = Recorder()
-        things = {name: recorder.encode(thing, name) for name, thing in vars(self).items()}
-        content = {"things": things, "objects": recorder.finish()}
+        try:
+            things = {name: recorder.encode(thing, name) for name, thing in vars(self).items()}
+            content = {"things": things, "objects": recorder.finish()}
+        except RecursionError:
+            raise SceneFileError("a thing of a scene holds itself, or is nested too deep\nhelp: leave it out") from None
         recorder.archive.write(path, content)
 
     @classmethod
+    @checked
     def load(cls, path: str | os.PathLike[str], device: Any = None) -> Scene:
         """The scene of a file, on a device (default: the current one).
 
@@ -61,6 +70,7 @@ class Scene:
         archive = ArchiveReader(path)
         return cls(**Reader(archive, get_device(device)).read(archive.content.get("things")))
 
+    @checked
     def restore(self, path: str | os.PathLike[str]) -> None:
         """Give this scene what a file holds of it, in place: for a program that has made its scene anew as before.
 
