@@ -94,7 +94,7 @@ def run(args):
             q, v = state.particle_q.numpy(), state.particle_qd.numpy()
             balls, ids = Balls(q[there], 0.5 * dx, BLUE), np.flatnonzero(there)
             film.show_balls("water", balls, v[there], ids, lambda: Surface(*surface.extract(state), BLUE))
-            released.append(sum(nozzle.released_count(state) for nozzle in solver.streams))
+            released.append(sum(nozzle.released(state) for nozzle in solver.streams))
     now = q[there]
     outside = int(((np.abs(now[:, [0, 2]]).max(axis=1) > 0.5 * SIDE + dx) | (now[:, 1] < -0.5 * dx)).sum())
     expected = MOUTH + (SPEED * math.cos(TILT)) ** 2 / (2.0 * GRAVITY)

@@ -408,7 +408,7 @@ def use_sea(o):
         seen = [field.height.numpy().copy()]
         o.evaluate(2.0, out=field)
         o.update()
-        seen += [field.normals.numpy().copy(), field.points().numpy(), field.folded_fraction(), o.significant_height]
+        seen += [field.normals.numpy().copy(), field.points().numpy(), field.folded(), o.significant_height]
     return seen
 
 

@@ -42,20 +42,20 @@ def test_strains_of_membranes_are_principal_stretches_less_one(dtype):
 
 
 def test_what_is_strained_most_is_named():
-    assert state_of(sheet(spring_ke=1.0, tri_ke=1.0)).find_overstrain() is None
-    told = state_of(sheet(spring_ke=1.0), p1=(0.1, 0.1, 0.08)).find_overstrain(0.2)
+    assert state_of(sheet(spring_ke=1.0, tri_ke=1.0)).overstrained() is None
+    told = state_of(sheet(spring_ke=1.0), p1=(0.1, 0.1, 0.08)).overstrained(0.2)
     assert told.startswith("spring ") and "of particles [0, 1], has a strain of 0.625" in told
     assert "expected: at most 0.2\nhelp: more substeps" in told
-    assert "triangle " in state_of(sheet(tri_ke=1.0), p8=(0.4, 0.4, 0.0)).find_overstrain()
-    assert state_of(sheet(tri_ke=1.0), p8=(0.21, 0.21, 0.0)).find_overstrain() is None
+    assert "triangle " in state_of(sheet(tri_ke=1.0), p8=(0.4, 0.4, 0.0)).overstrained()
+    assert state_of(sheet(tri_ke=1.0), p8=(0.21, 0.21, 0.0)).overstrained() is None
 
 
 @pytest.mark.parametrize("dtype", [wp.float32, wp.float64])
 def test_the_first_edge_through_a_triangle_is_named(dtype):
     builder = sheet()
     builder.add_cloth_grid((0.03, 0.04, 0.01), REST, 0.0, 2, 2, 0.1, 0.1, 0.01)
-    assert state_of(builder, dtype).find_crossing() is None
-    told = state_of(builder, dtype, p13=(0.13, 0.14, -0.02)).find_crossing()
+    assert state_of(builder, dtype).crossed() is None
+    told = state_of(builder, dtype, p13=(0.13, 0.14, -0.02)).crossed()
     assert "goes through the triangle of particles" in told
     assert "help: more substeps" in told
     edge, triangle = (list(map(int, part.split("]")[0].split(", "))) for part in told.split("[")[1:3])
@@ -81,7 +81,7 @@ def test_crossings_of_triangles_at_random_are_those_of_a_search_of_all_pairs():
 def test_a_sheet_that_is_folded_does_not_cross_itself():
     builder = sheet()
     folded = {f"p{k}": (0.0, 0.1 * (k // 3), 0.001) for k in (2, 5, 8)}
-    assert state_of(builder, **folded).find_crossing() is None
+    assert state_of(builder, **folded).crossed() is None
 
 
 SHAPES = {
@@ -96,17 +96,17 @@ SHAPES = {
 def test_the_particle_that_is_deepest_in_a_shape_is_named(shape):
     builder = sheet()
     SHAPES[shape](builder)
-    assert state_of(builder).find_crossing() is None
-    told = state_of(builder, p4=(0.1, 0.1, 0.32), p5=(0.1, 0.1, 0.23)).find_crossing()
+    assert state_of(builder).crossed() is None
+    told = state_of(builder, p4=(0.1, 0.1, 0.32), p5=(0.1, 0.1, 0.23)).crossed()
     assert told.startswith("particle 4 is 0.12 m deep in shape 0\nhelp: more substeps")
 
 
 def test_what_is_held_or_attached_in_a_shape_has_not_passed_into_it():
     builder = sheet()
     builder.add_shape_sphere((0.0, 0.0, 0.0, *REST), 0.05)
-    assert state_of(builder).find_crossing() is not None
+    assert state_of(builder).crossed() is not None
     builder.add_attachment(0, (0.0, 0.0, 0.0), shape=0)
-    assert state_of(builder).find_crossing() is None
+    assert state_of(builder).crossed() is None
 
 
 def test_crossings_are_looked_for_where_a_control_has_the_shapes():
@@ -115,8 +115,8 @@ def test_crossings_are_looked_for_where_a_control_has_the_shapes():
     model = builder.finalize(device="cpu")
     control, statistics = model.control(), SolverXPBD(model).statistics(model.state())
     control.set_shape(0, (0.1, 0.1, 0.0))
-    assert statistics.find_crossing() is None
-    assert "particle 4 is 0.05 m deep in shape 0" in statistics.find_crossing(control)
+    assert statistics.crossed() is None
+    assert "particle 4 is 0.05 m deep in shape 0" in statistics.crossed(control)
 
 
 def hanging(substeps, check=True):
@@ -169,4 +169,4 @@ def test_unchecked_steps_look_at_nothing():
         warnings.simplefilter("error")
         for _ in range(12):
             solver.step(state, state, dt=1 / 24)
-    assert solver.statistics(state).find_overstrain() is not None
+    assert solver.statistics(state).overstrained() is not None

@@ -38,7 +38,7 @@ def test_what_flies_into_each_other_is_never_entangled(seed):
     contacts, faces = SurfaceContacts(model, friction=0.2 * (seed % 3)), model.tri_indices.numpy()
     for step in range(scene.steps):
         solver.step(state, state, None, contacts, 1.0)
-        told = solver.statistics(state).find_crossing()
+        told = solver.statistics(state).crossed()
         assert told is None, f"{scene.kind}, {scene.speed:.2f} lengths per substep, step {step}: {told}"
         assert crossings(state.particle_q.numpy().astype(np.float64), faces) == 0
     assert contacts.unresolved == 0
@@ -52,7 +52,7 @@ def test_without_contact_most_of_these_scenes_are_entangled():
         solver, state = SolverXPBD(model, substeps=1), model.state()
         for _ in range(scene.steps):
             solver.step(state, state, None, None, 1.0)
-            if solver.statistics(state).find_crossing():
+            if solver.statistics(state).crossed():
                 entangled.append(seed)
                 break
     assert len(entangled) >= 7, entangled
@@ -202,11 +202,11 @@ def test_what_begins_entangled_is_told_and_stays_finite():
     builder.add_cloth_grid((1.2, 1.3, -1.5), (0.6, 0.0, 0.0, 0.8), (0.0, 0.5, 2.0), 3, 3, 1.0, 1.0, 1.0, spring_ke=1.0)
     model = builder.finalize(device="cpu", dtype=wp.float64)
     solver, state, contacts = SolverXPBD(model, substeps=1), model.state(), SurfaceContacts(model)
-    assert solver.statistics(state).find_crossing()
+    assert solver.statistics(state).crossed()
     for _ in range(3):
         solver.step(state, state, None, contacts, 1.0)
     assert np.abs(state.particle_q.numpy()).max() < 20.0
-    assert solver.statistics(state).find_crossing()
+    assert solver.statistics(state).crossed()
 
 
 # ----- the same everywhere ------------------------------------------------------------------------

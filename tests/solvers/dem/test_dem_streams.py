@@ -42,10 +42,10 @@ def test_grains_come_at_the_rate_from_the_nozzle():
     pour = Pour()
     released = []
     for step in range(STEPS):
-        before = pour.nozzle.released_count(pour.state)
+        before = pour.nozzle.released(pour.state)
         waiting = pour.state.particle_q.numpy()[1 + before :].copy()
         pour.step()
-        after = pour.nozzle.released_count(pour.state)
+        after = pour.nozzle.released(pour.state)
         fresh = pour.state.particle_q.numpy()[1 + before : 1 + after] - POSITION
         axis = VELOCITY / np.linalg.norm(VELOCITY)
         along = fresh @ axis
@@ -73,7 +73,7 @@ def test_a_stream_that_has_no_grains_left_says_so():
     pour = Pour(count=3, rate=100.0)
     with pytest.raises(KernelAssertionError, match=r"a stream has no particles left; help: give it more of them"):
         pour.run(100)
-    assert pour.nozzle.released_count(pour.state) == 3
+    assert pour.nozzle.released(pour.state) == 3
     assert np.isfinite(Pour(count=3, rate=100.0, exhausted="stop").run(30)).all()
 
 
@@ -152,13 +152,13 @@ def test_streams_that_are_none_are_refused(options, text):
 def test_a_stream_may_be_as_slow_as_it_likes():
     pour = Pour(rate=1.0e-9)
     pour.run()
-    assert pour.nozzle.released_count(pour.state) == 0
+    assert pour.nozzle.released(pour.state) == 0
 
 
 def test_grains_that_wait_are_in_no_statistics():
     pour = Pour()
     pour.run()
-    came, statistics = pour.nozzle.released_count(pour.state), pour.solver.statistics(pour.state)
+    came, statistics = pour.nozzle.released(pour.state), pour.solver.statistics(pour.state)
     there = pour.solver.present(pour.state)
     mass, velocity = pour.model.particle_mass.numpy(), pour.state.particle_qd.numpy().astype(float)
     assert 0 < came < len(pour.nozzle.particles) and there.sum() == len(there) - len(pour.nozzle.particles) + came

@@ -74,7 +74,7 @@ def test_tiles_are_summed_at_a_point():
 def test_folds_are_told_apart():
     """Much too choppy: some points have no water of their own, and the answer says so instead of looking for ever."""
     field = make(choppiness=25.0, shortest=10.0).evaluate(0.0)
-    assert field.folded_fraction() > 0.01
+    assert field.folded() > 0.01
     x, y = np.random.default_rng(0).uniform(0.0, 300.0, (2, 2000))
     heights = query_heights(field, x, y)
     assert 0.0 < np.isnan(heights).mean() < 0.9 and np.nanmax(np.abs(heights)) < 3.0

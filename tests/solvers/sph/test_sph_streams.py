@@ -47,7 +47,7 @@ def test_as_many_come_as_the_nozzle_lets_through(dim, side):
     jet = Jet(count=80, dim=dim, puddle=0.0, gravity=0.0)
     assert jet.nozzle.layer == side
     points = jet.run(60)[jet.spare.start :]
-    came = jet.nozzle.released_count(jet.state)
+    came = jet.nozzle.released(jet.state)
     assert jet.state.poured.numpy()[0] == pytest.approx(60 * DT)
     assert came == 2 * side  # a spacing each
     axis = VELOCITY / np.linalg.norm(VELOCITY)
@@ -93,7 +93,7 @@ def test_a_nozzle_under_water_lifts_it():
     aside = {"period": (0.6, 0.0, 0.0), "smoothing": 1.3, "bounds": ((0.0, 0.0, 0.0), (0.6, 1.0, 0.0))}
     jet = Jet(count=60, position=(0.3, 0.15, 0.0), velocity=(0.0, 0.5, 0.0), puddle=0.5, radius=0.1, **aside)
     jet.run(100)
-    came = jet.nozzle.released_count(jet.state)
+    came = jet.nozzle.released(jet.state)
     assert came == 4
     wet = np.concatenate([np.arange(30), jet.spare.start + np.arange(came)])
     now = jet.state.particle_q.numpy()[wet, 1]
@@ -107,24 +107,24 @@ def test_a_nozzle_that_runs_faster_emits_more_and_one_that_turns_takes_its_line_
     jet.nozzle.velocity.assign([(0.0, 2.0, 0.0)])
     points = jet.run(20)
     assert jet.state.poured.numpy()[0] == pytest.approx(20 * DT * (1.0 + 2.0))
-    waiting = points[jet.nozzle.released_count(jet.state) :]
+    waiting = points[jet.nozzle.released(jet.state) :]
     assert np.abs(waiting[:, 0] - POSITION[0]).max() < WIDE and waiting[:, 1].max() <= POSITION[1] + 1.0e-9
 
 
 def test_a_nozzle_can_be_shut():
     jet = Jet(count=12, puddle=0.0, gravity=0.0)
     jet.run(5)
-    before = jet.nozzle.released_count(jet.state), jet.state.poured.numpy()[0]
+    before = jet.nozzle.released(jet.state), jet.state.poured.numpy()[0]
     jet.nozzle.velocity.zero_()
     points = jet.run(5)
-    assert (jet.nozzle.released_count(jet.state), jet.state.poured.numpy()[0]) == before and np.isfinite(points).all()
+    assert (jet.nozzle.released(jet.state), jet.state.poured.numpy()[0]) == before and np.isfinite(points).all()
 
 
 def test_a_stream_that_has_no_particles_left_says_so():
     jet = Jet(count=4, exhausted="error", velocity=(3.0, 0.0, 0.0))
     with pytest.raises(KernelAssertionError, match=r"a stream has no particles left; help: give it more of them"):
         jet.run(60)
-    assert jet.nozzle.released_count(jet.state) == 4
+    assert jet.nozzle.released(jet.state) == 4
     assert np.isfinite(Jet(count=4).run(60)).all()
 
 

@@ -187,7 +187,7 @@ def choppiness() -> Iterator[Measurement]:
             yield at_least(f"smallest Jacobian, choppiness {chop:g}", 0.0, lowest[-1])
     yield at_most("largest step of the smallest Jacobian", 0.0, float(np.diff(lowest).max()), expected=-0.1)
     folded = wind_sea(256, 0, 4.0).evaluate(0.0)
-    yield at_least("folded part, choppiness 4", 1e-4, folded.folded_fraction())
+    yield at_least("folded part, choppiness 4", 1e-4, folded.folded())
     wave = single_mode(3, 0, 0.5, size=100.0).evaluate(0.7)
     across = float(wave.displacement.numpy()[..., 0].max() / wave.height.numpy().max())
     yield near("horizontal over vertical amplitude, deep", 1.0, across, relative=1e-2)

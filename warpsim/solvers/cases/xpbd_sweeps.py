@@ -25,7 +25,7 @@ def fly(builder: ModelBuilder, substeps: int, friction: float = 0.0) -> tuple[np
     contacts = SurfaceContacts(model, friction=friction)
     for _ in range(substeps):
         solver.step(state, state, None, contacts, SUBSTEP)
-        entangled += solver.statistics(state).find_crossing() is not None
+        entangled += solver.statistics(state).crossed() is not None
     return state.particle_qd.numpy(), entangled
 
 

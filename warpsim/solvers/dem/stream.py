@@ -54,7 +54,7 @@ class GrainNozzle(Nozzle):
         end = float(due[-1]) if stream.exhausted == "error" else math.inf
         super().__init__(model, stream.grains, stream.position, stream.velocity, due[:-1], offset, end)
 
-    def released_count(self, state: State) -> int:
+    def released(self, state: State) -> int:
         """How many grains have come: the first ones of the stream's."""
         return self.released_by(state.time.numpy()[0])
 

@@ -109,6 +109,6 @@ class Field(Fixed):
         launch(_lift, self.height.shape, [self.height, self.displacement, step], [points], device=self.height.device)
         return points
 
-    def folded_fraction(self) -> float:
+    def folded(self) -> float:
         """The part of the surface that is folded over."""
         return float(np.mean(self.jacobian.numpy() < 0.0))

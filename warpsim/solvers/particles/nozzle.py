@@ -100,7 +100,7 @@ def arrival_mask(nozzles: Sequence[Any], state: State) -> np.ndarray:
     """Which particles of a state do not wait behind a nozzle, bool (particles,)."""
     there = np.ones(state.model.particle_count, dtype=bool)
     for nozzle in nozzles:
-        there[nozzle.particles[nozzle.released_count(state) :]] = False
+        there[nozzle.particles[nozzle.released(state) :]] = False
     return there
 
 

@@ -56,7 +56,7 @@ class FluidNozzle(Nozzle):
         super().__init__(model, stream.particles, stream.position, stream.velocity, due[:-1], offset, end)
         self.number = number
 
-    def released_count(self, state: State) -> int:
+    def released(self, state: State) -> int:
         """How many particles have come: the first ones of the stream's."""
         return self.released_by(state.poured.numpy()[self.number])
 

@@ -55,7 +55,7 @@ class Alarms:
         surfaces = any(isinstance(touching, SurfaceContacts) for touching in contacts)
         balls = [touching for touching in contacts if isinstance(touching, Contacts)]
         looks: dict[str, tuple[type[Warning], Any]] = {
-            "strain": (StrainWarning, lambda: XPBDStatistics(m, state).find_overstrain(OVERSTRAINED)),
+            "strain": (StrainWarning, lambda: XPBDStatistics(m, state).overstrained(OVERSTRAINED)),
             "shapes": (CrossingWarning, lambda: deepest_inside(m, q, poses) or deepest_edge(m, q, poses)),
             "surfaces": (CrossingWarning, lambda: first_crossing(m, q) if surfaces else None),
             "particles": (CrossingWarning, lambda: next(filter(None, (first_missed(one, q) for one in balls)), None)),

@@ -71,7 +71,7 @@ class XPBDStatistics(ParticleStatistics):
         strain = np.take_along_axis(stretches, np.abs(stretches - 1.0).argmax(axis=1)[:, None], axis=1)[:, 0] - 1.0
         return np.where((m.tri_stiffness.numpy()[:, :3] > 0.0).all(axis=1), strain, 0.0)
 
-    def find_overstrain(self, most: float = OVERSTRAINED) -> str | None:
+    def overstrained(self, most: float = OVERSTRAINED) -> str | None:
         """The spring or membrane that is strained most, and what helps, if by more than `most` [-]; else None."""
         m, worst = self.model, []
         for what, strain, corners in (
@@ -84,7 +84,7 @@ class XPBDStatistics(ParticleStatistics):
         size, problem = max(worst, default=(0.0, ""))
         return f"{problem}\nexpected: at most {most:g}\n{_CURE}" if size > most else None
 
-    def find_crossing(self, control: Control | None = None) -> str | None:
+    def crossed(self, control: Control | None = None) -> str | None:
         """What has passed through something, and what helps; else None.
 
         That is the first edge of triangles that goes through another triangle, or the particle that is deepest in a
