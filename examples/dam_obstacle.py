@@ -73,21 +73,22 @@ def run(args):
                 begin = time.perf_counter()
                 solver.step(state, state, dt=1.0 / args.fps)
                 spent += time.perf_counter() - begin
-            q, v, now = state.particle_q.numpy().copy(), state.particle_qd.numpy().copy(), solver.statistics(state)
+            now = solver.statistics(state)
             usd.frame()
-            usd.points("water", q, 0.5 * solver.spacing, color=BLUE, velocities=v)
+            vertices, triangles = surface.extract(state)
+            usd.mesh("water", vertices, triangles, color=BLUE, varying=True)
             force = solver.shape_force.numpy()[obstacle, 3]
             energy = now.kinetic_energy + now.potential_energy
             rows.append((frame / args.fps, now.front(), force, energy, np.abs(now.compression).mean()))
             if frame in shown:
-                vertices, triangles = surface.extract(state)
                 water = Surface(vertices, triangles, BLUE)
                 views[f"t = {frame / args.fps:.2f} s"] = [water, *still.values()]
     render_meshes(args.picture, list(views.values()), captions=list(views), azimuth=25.0, elevation=25.0, columns=2)
     rows, edge = np.array(rows), solver.spacing
     rows[:, 3] /= rows[0, 3]
     lost = now.outside((-edge, -edge, -edge), (LENGTH + edge, 10.0, DEPTH + edge))
-    print(f"{args.output}: {len(q)} particles of water, {solver.wall_count} of walls, {frames / spent:.1f} frames/s")
+    counts = f"{state.particle_q.shape[0]} particles of water, {solver.wall_count} of walls"
+    print(f"{args.output}: {counts}, {frames / spent:.1f} frames/s")
     return Result(rows, lost, vertices)
 
 

@@ -13,8 +13,10 @@ def test_a_coarse_dam_meets_the_box(run, example, tmp_path):
     example.check(result)
     assert result.rows[-1, 1] > example.BOX[0] + example.HALF[0] and result.rows[:, 2].max() > 1.0
     stage = Usd.Stage.Open(str(tmp_path / "out.usdc"))
-    water = UsdGeom.Points.Get(stage, "/World/water")
-    assert len(water.GetPointsAttr().GetTimeSamples()) == len(result.rows)
+    water = UsdGeom.Mesh(stage.GetPrimAtPath("/World/water"))
+    assert water and len(water.GetFaceVertexIndicesAttr().GetTimeSamples()) == len(result.rows)
+    counts = {len(water.GetPointsAttr().Get(frame)) for frame in range(len(result.rows))}
+    assert len(counts) > 1 and min(counts) > 200
     assert len(result.vertices) > 200 and np.isfinite(result.vertices).all()
     assert imread(tmp_path / "out.png")[..., :3].std() > 0.05
 

@@ -65,9 +65,7 @@ def validate(stage) -> list[str]:
     """What USD's own validators say; they came after the oldest usd-core that is supported."""
     validation = pytest.importorskip("pxr.UsdValidation")
     validators = validation.ValidationRegistry().GetOrLoadAllValidators()
-    return [
-        error.GetMessage() for error in validation.ValidationContext(validators).Validate(stage)
-    ]
+    return [error.GetMessage() for error in validation.ValidationContext(validators).Validate(stage)]
 
 
 def test_the_validators_of_usd_find_nothing(stage):
@@ -146,9 +144,7 @@ def test_the_arrays_come_back(stage, frame):
     following = points + velocities / FPS
     np.testing.assert_allclose(following, positions(frame + 1), atol=1e-5)
     rain = UsdGeom.Points.Get(stage, "/World/rain")
-    np.testing.assert_array_equal(
-        np.array(rain.GetPointsAttr().Get(frame)), drops(frame).astype(np.float32)
-    )
+    np.testing.assert_array_equal(np.array(rain.GetPointsAttr().Get(frame)), drops(frame).astype(np.float32))
     widths = np.array(rain.GetWidthsAttr().Get(frame))
     np.testing.assert_allclose(widths, 2.0 * np.linspace(0.1, 0.2, 2 + frame), rtol=1e-6)
     assert list(rain.GetIdsAttr().Get(frame)) == list(range(2 + frame))
@@ -235,7 +231,7 @@ def test_no_points_at_all_is_a_legal_sample(tmp_path):
 
 
 def test_long_runs_are_flushed(tmp_path, monkeypatch):
-    monkeypatch.setattr("warpsim.usd.stage._FLUSH_BYTES", 1000)
+    monkeypatch.setattr("warpsim.usd.stage.FLUSH_BYTES", 1000)
     path = tmp_path / "long.usdc"
     grid = np.random.default_rng(0).random((40, 3))
     sizes = []

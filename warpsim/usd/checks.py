@@ -57,14 +57,9 @@ def vectors(values, what: str, count: int | None = None) -> np.ndarray:
     """Return `values` as finite float32 of shape (n, 3), with n = `count` where one is given."""
     array = _floats(values)
     if array.ndim != 2 or array.shape[1] != 3:
-        raise UsdError(
-            f"{what}: found shape {array.shape}, expected (n, 3); pass one x, y, z row per point"
-        )
+        raise UsdError(f"{what}: found shape {array.shape}, expected (n, 3); pass one x, y, z row per point")
     if count is not None and len(array) != count:
-        raise UsdError(
-            f"{what}: found {len(array)} rows, expected {count}, one per point; "
-            "pass arrays of equal length"
-        )
+        raise UsdError(f"{what}: found {len(array)} rows, expected {count}, one per point; pass arrays of equal length")
     return finite(array, what, "the simulation has diverged, take a smaller time step")
 
 
@@ -85,9 +80,7 @@ def color(value, what: str, count: int) -> np.ndarray:
     """Return linear RGB in [0, 1] as float32: (3,) for the whole prim or (`count`, 3)."""
     array = _floats(value)
     if array.shape not in {(3,), (count, 3)}:
-        raise UsdError(
-            f"{what}: found shape {array.shape}, expected (3,), or ({count}, 3), one per point"
-        )
+        raise UsdError(f"{what}: found shape {array.shape}, expected (3,), or ({count}, 3), one per point")
     finite(array, what)
     if array.size and (array.min() < 0.0 or array.max() > 1.0):
         raise UsdError(
@@ -117,9 +110,7 @@ def radii(value, what: str, count: int) -> np.ndarray:
     """Return `count` radii above zero as float32; one number stands for all."""
     array = finite(_floats(value), what)
     if array.shape not in {(), (count,)}:
-        raise UsdError(
-            f"{what}: found shape {array.shape}, expected one number or ({count},), one per point"
-        )
+        raise UsdError(f"{what}: found shape {array.shape}, expected one number or ({count},), one per point")
     if array.size and array.min() <= 0.0:
         raise UsdError(f"{what}: found {array.min():g}, expected lengths above zero")
     return np.ascontiguousarray(np.broadcast_to(array, (count,)))
@@ -129,32 +120,30 @@ def ids(values, what: str, count: int) -> np.ndarray:
     """Return `count` int64 identities, each of its own."""
     array = np.asarray(values)
     if array.shape != (count,) or (count and array.dtype.kind not in "iu"):
-        raise UsdError(
-            f"{what}: found {array.dtype} of shape {array.shape}, expected integers ({count},)"
-        )
+        raise UsdError(f"{what}: found {array.dtype} of shape {array.shape}, expected integers ({count},)")
     if len(np.unique(array)) != count:
         raise UsdError(f"{what}: found repeated values, expected one of its own for every point")
     return np.ascontiguousarray(array, dtype=np.int64)
 
 
-def topology(faces, counts, points: int, what: str) -> tuple[np.ndarray, np.ndarray]:
+def topology(faces, counts, points: int, what: str, empty: bool = False) -> tuple[np.ndarray, np.ndarray]:
     """Return int32 (counts (f,), indices (sum of counts,)) of polygons over `points` points.
 
     `faces` is (f, k) with all faces of k corners, or flat with the corners of each face given by
-    `counts`.
+    `counts`.  Without any faces that is refused, unless `empty` says that there may be none.
     """
     faces = _integers(faces, f"{what} faces")
     if counts is None:
         if faces.ndim != 2:
             raise UsdError(
-                f"{what} faces: found shape {faces.shape}, expected (faces, corners); "
-                "pass counts with a flat list"
+                f"{what} faces: found shape {faces.shape}, expected (faces, corners); pass counts with a flat list"
             )
         counts = np.full(faces.shape[0], faces.shape[1], dtype=np.int64)
     else:
         counts = _integers(counts, f"{what} counts").ravel()
     indices = faces.ravel()
-    check_topology(counts, indices, points, what)
+    if not (empty and len(counts) == len(indices) == 0):
+        check_topology(counts, indices, points, what)
     return counts.astype(np.int32), indices.astype(np.int32)
 
 
@@ -164,20 +153,14 @@ def check_topology(counts: np.ndarray, indices: np.ndarray, points: int, what: s
         raise UsdError(f"{what}: found no faces, expected at least one")
     if counts.min() < 3:
         face = int(np.argmax(counts < 3))
-        raise UsdError(
-            f"{what}: face {face} has {counts[face]} corners, expected three or more; remove it"
-        )
+        raise UsdError(f"{what}: face {face} has {counts[face]} corners, expected three or more; remove it")
     corners = int(counts.sum(dtype=np.int64))
     if corners != len(indices):
-        raise UsdError(
-            f"{what}: face counts add up to {corners}, but there are {len(indices)} face indices"
-        )
+        raise UsdError(f"{what}: face counts add up to {corners}, but there are {len(indices)} face indices")
     if indices.min() < 0 or indices.max() >= points:
         at = int(np.argmax((indices < 0) | (indices >= points)))
         face = int(np.searchsorted(np.cumsum(counts), at, side="right"))
-        raise UsdError(
-            f"{what}: index {indices[at]} of face {face} names no point, expected 0 to {points - 1}"
-        )
+        raise UsdError(f"{what}: index {indices[at]} of face {face} names no point, expected 0 to {points - 1}")
 
 
 def _floats(values) -> np.ndarray:

@@ -1,7 +1,7 @@
 """One class per kind of prim: made once with what never changes, then given a sample per frame.
 
 Guarantees at every sample: matching array lengths, finite values, an extent that bounds the shape,
-unit normals, and optional arguments in the form of the first sample.  Topology, subdivision (none),
+unit normals, and optional arguments in the form of the first sample.  Topology (unless it varies), subdivision (none),
 orientation (right-handed) and sidedness are authored once and never sampled.  `moment` is a
 `Usd.TimeCode`: a frame, or the default time for a shape that does not move.  Every `write` returns
 the bytes it added.
@@ -17,42 +17,50 @@ from warpsim.usd.checks import UsdError
 class MeshPrim:
     """Polygons with smooth normals: cloth, the skin of a soft body, water, an obstacle."""
 
-    def __init__(self, stage: Usd.Stage, path: str, points, faces, counts, double_sided: bool):
+    def __init__(self, stage: Usd.Stage, path: str, points, faces, counts, double_sided: bool, varying: bool = False):
         self._path = path
-        self._count = len(points)
-        self._topology = checks.topology(faces, counts, self._count, path)
-        self._triangles = topology.fan(*self._topology)
-        self._known = (faces, counts)
+        self._varying = varying
         self._mesh = UsdGeom.Mesh.Define(stage, path)
-        self._mesh.CreateFaceVertexCountsAttr(Vt.IntArray.FromNumpy(self._topology[0]))
-        self._mesh.CreateFaceVertexIndicesAttr(Vt.IntArray.FromNumpy(self._topology[1]))
         self._mesh.CreateSubdivisionSchemeAttr(UsdGeom.Tokens.none)
         self._mesh.CreateOrientationAttr(UsdGeom.Tokens.rightHanded)
         self._mesh.CreateDoubleSidedAttr(bool(double_sided))
         self._mesh.SetNormalsInterpolation(UsdGeom.Tokens.vertex)
         self._forms = _Forms(path)
         self._up = [float(UsdGeom.GetStageUpAxis(stage) == axis) for axis in "XYZ"]
+        if not varying:
+            self._author_topology(len(points), faces, counts, Usd.TimeCode.Default())
 
     def write(self, moment: Usd.TimeCode, points, faces, counts, color, velocities, primvars) -> int:
         """Author points (n, 3), their normals and extent, and what else is given, at `moment`."""
         points = checks.vectors(points, f"{self._path} points")
-        self._check_topology(len(points), faces, counts)
+        size = 0
+        if self._varying:
+            size = self._author_topology(len(points), faces, counts, moment)
+        else:
+            self._check_topology(len(points), faces, counts)
         self._forms.check(velocities=velocities)
         normals = topology.vertex_normals(points, self._triangles, self._up)
-        size = _author(self._mesh.GetNormalsAttr(), normals, moment)
+        size += _author(self._mesh.GetNormalsAttr(), normals, moment)
         size += _author_points(self._mesh, points, velocities, moment)
-        self._mesh.GetExtentAttr().Set(
-            UsdGeom.PointBased.ComputeExtent(Vt.Vec3fArray.FromNumpy(points)), moment
-        )
+        self._mesh.GetExtentAttr().Set(UsdGeom.PointBased.ComputeExtent(Vt.Vec3fArray.FromNumpy(points)), moment)
         size += _author_primvars(self._mesh, self._forms, primvars or {}, len(points), moment)
         return size + _author_color(self._mesh, self._forms, color, len(points), moment)
 
+    def _author_topology(self, count: int, faces, counts, moment: Usd.TimeCode) -> int:
+        if faces is None:
+            raise UsdError(f"{self._path}: its faces vary, and there are none; pass faces with every sample")
+        self._topology = checks.topology(faces, counts, count, self._path, empty=self._varying)
+        self._triangles = topology.fan(*self._topology)
+        self._count, self._known = count, (faces, counts)
+        self._mesh.GetFaceVertexCountsAttr().Set(Vt.IntArray.FromNumpy(self._topology[0]), moment)
+        self._mesh.GetFaceVertexIndicesAttr().Set(Vt.IntArray.FromNumpy(self._topology[1]), moment)
+        return sum(rows.nbytes for rows in self._topology)
+
     def _check_topology(self, count: int, faces, counts) -> None:
-        change = "a mesh keeps its topology, write a changed one under another name"
+        change = "a mesh keeps its topology, unless its first sample is written with varying=True"
         if count != self._count:
             raise UsdError(
-                f"{self._path}: found {count} points, expected {self._count} "
-                f"as in the first sample; {change}"
+                f"{self._path}: found {count} points, expected {self._count} as in the first sample; {change}"
             )
         if faces is None or (faces is self._known[0] and counts is self._known[1]):
             return
@@ -147,9 +155,7 @@ def _author(attribute: Usd.Attribute, rows: np.ndarray, moment: Usd.TimeCode) ->
     return rows.nbytes
 
 
-def _author_points(
-    prim: UsdGeom.PointBased, points: np.ndarray, velocities, moment: Usd.TimeCode
-) -> int:
+def _author_points(prim: UsdGeom.PointBased, points: np.ndarray, velocities, moment: Usd.TimeCode) -> int:
     size = _author(prim.GetPointsAttr(), points, moment)
     if velocities is None:
         return size
@@ -173,9 +179,7 @@ def _author_primvars(prim: UsdGeom.Gprim, forms: _Forms, primvars: dict, count: 
     return size
 
 
-def _author_color(
-    prim: UsdGeom.Gprim, forms: _Forms, color, count: int, moment: Usd.TimeCode
-) -> int:
+def _author_color(prim: UsdGeom.Gprim, forms: _Forms, color, count: int, moment: Usd.TimeCode) -> int:
     """A color per prim holds for the whole run; colors per point are sampled."""
     if color is not None:
         color = checks.color(color, f"{prim.GetPath()} color", count)
@@ -192,7 +196,5 @@ def _author_color(
     if first:
         return _author(primvar.GetAttr(), color[None], Usd.TimeCode.Default())
     if not np.array_equal(np.asarray(primvar.Get())[0], color):
-        raise UsdError(
-            f"{prim.GetPath()} color: one color per prim cannot change in time; pass one per point"
-        )
+        raise UsdError(f"{prim.GetPath()} color: one color per prim cannot change in time; pass one per point")
     return 0

@@ -27,7 +27,8 @@ MOST_FRAMES = 1_000_000
 class _Body:
     """A prim that is drawn, with its triangles and points where they never change.
 
-    Instances have the number of their prototype in the instancer, and `part`, the prim of the prototype.
+    Instances have the number of their prototype in the instancer, and `part`, the prim of the prototype. Of a mesh that
+    is `varying` every frame has triangles of its own.
     """
 
     name: str
@@ -38,6 +39,7 @@ class _Body:
     shape: np.ndarray | None = None
     number: int = 0
     part: Usd.Prim | None = None
+    varying: bool = False
 
 
 class Scene:
@@ -58,7 +60,7 @@ class Scene:
     def describe(self) -> dict[str, Any]:
         """All that is known before the first frame."""
         bodies = [
-            {"name": b.name, "kind": b.kind, "moving": b.moving, "triangles": b.triangles, "shape": b.shape}
+            {**{k: getattr(b, k) for k in ("name", "kind", "moving", "triangles", "shape", "varying")}}
             for b in self._bodies
         ]
         return {"up": self.up, "fps": self.fps, "codes": self._codes, "bodies": bodies}
@@ -84,7 +86,12 @@ class Scene:
     def _bodies_of(self, prim: Usd.Prim) -> list[_Body]:
         path = str(prim.GetPath())
         if prim.IsA(UsdGeom.Mesh):
-            return [_Body(path, "mesh", prim, _varies(prim), _triangles(UsdGeom.Mesh(prim), path))]
+            mesh = UsdGeom.Mesh(prim)
+            if mesh.GetFaceVertexCountsAttr().ValueMightBeTimeVarying() or (
+                mesh.GetFaceVertexIndicesAttr().ValueMightBeTimeVarying()
+            ):
+                return [_Body(path, "mesh", prim, True, varying=True)]
+            return [_Body(path, "mesh", prim, _varies(prim), _triangles(mesh, path))]
         if prim.IsA(UsdGeom.Points):
             return [_Body(path, "points", prim, _varies(prim))]
         if prim.IsA(UsdGeom.PointInstancer):
@@ -102,13 +109,13 @@ class Scene:
             for part in prims_of(Usd.PrimRange(root), path) if root else ():
                 if part.IsA(UsdGeom.Mesh):
                     mesh = UsdGeom.Mesh(part)
-                    shape, triangles = _points(mesh, Usd.TimeCode.EarliestTime(), path), _triangles(mesh, path)
+                    shape, triangles = points_of(mesh, Usd.TimeCode.EarliestTime(), path), _triangles(mesh, path)
                 elif part.GetTypeName() in SOLIDS:
                     shape, triangles = solid(part)
                 else:
                     continue
                 with np.errstate(all="ignore"):
-                    placed = (_transform(shape, _within(part, root, path)) * self._unit).astype(np.float32)
+                    placed = (transform(shape, within(part, root, path)) * self._unit).astype(np.float32)
                 name = f"{path}/{part.GetName()}"
                 bodies.append(_Body(name, "instances", prim, True, triangles, _near(placed, name), number, part))
         return bodies
@@ -132,15 +139,16 @@ class Scene:
     # ----- reading --------------------------------------------------------------------------
 
     def _mesh(self, body: _Body, code: float) -> dict[str, Any]:
-        shape = _points(UsdGeom.Mesh(body.prim), code, body.name) if body.shape is None else body.shape
+        shape = points_of(UsdGeom.Mesh(body.prim), code, body.name) if body.shape is None else body.shape
         last = -1 if body.triangles is None else int(body.triangles.max(initial=-1))
         if last >= len(shape):
             raise UsdError(f"{body.name}: a frame has {len(shape)} points, but its faces name point {last}")
-        return {"points": self._place(shape, body.prim, code), "color": _color(body.prim, code, len(shape))}
+        moment = {"points": self._place(shape, body.prim, code), "color": _color(body.prim, code, len(shape))}
+        return {**moment, "triangles": _triangles(UsdGeom.Mesh(body.prim), body.name, code)} if body.varying else moment
 
     def _balls(self, body: _Body, code: float) -> dict[str, Any]:
         points = UsdGeom.Points(body.prim)
-        places = self._place(_points(points, code, body.name), body.prim, code)
+        places = self._place(points_of(points, code, body.name), body.prim, code)
         widths = numbers(points.GetWidthsAttr(), code, np.float32, body.name)
         if len(widths) not in (1, len(places)):
             widths = np.full(1, 0.01 / self._unit, np.float32)
@@ -174,7 +182,7 @@ class Scene:
 
     def _place(self, points: np.ndarray, prim: Usd.Prim, code: float) -> np.ndarray:
         """Points of a prim in metres of the world."""
-        return (_transform(points, _matrix(prim, code)) * self._unit).astype(np.float32)
+        return (transform(points, matrix_of(prim, code)) * self._unit).astype(np.float32)
 
 
 _READERS = {"mesh": Scene._mesh, "points": Scene._balls, "instances": Scene._copies}
@@ -194,16 +202,19 @@ def _varies(prim: Usd.Prim) -> bool:
     return False
 
 
-def _triangles(mesh: UsdGeom.Mesh, what: str) -> np.ndarray:
-    early = Usd.TimeCode.EarliestTime()
-    points = _points(mesh, early, what)
+def _triangles(mesh: UsdGeom.Mesh, what: str, code: float | None = None) -> np.ndarray:
+    """Triangles (m, 3) int32 at a time code, where there may be none; without one, the first."""
+    early = Usd.TimeCode.EarliestTime() if code is None else Usd.TimeCode(code)
+    points = points_of(mesh, early, what)
     counts = numbers(mesh.GetFaceVertexCountsAttr(), early, np.int64, what)
     indices = numbers(mesh.GetFaceVertexIndicesAttr(), early, np.int64, what)
+    if code is not None and len(counts) == len(indices) == 0:
+        return np.empty((0, 3), np.int32)
     check_topology(counts, indices, len(points), what)
     return np.ascontiguousarray(triangulate(points, counts, indices), np.int32)
 
 
-def _points(prim: Any, code: Any, what: str) -> np.ndarray:
+def points_of(prim: Any, code: Any, what: str) -> np.ndarray:
     return finite(numbers(prim.GetPointsAttr(), code, np.float64, what, 3), f"{what} points")
 
 
@@ -217,21 +228,21 @@ def _near(array: np.ndarray, what: str) -> np.ndarray:
     return array
 
 
-def _matrix(prim: Usd.Prim, code: Any) -> np.ndarray:
+def matrix_of(prim: Usd.Prim, code: Any) -> np.ndarray:
     """Local to world, for row vectors (4, 4), in units of the stage."""
     moment = Usd.TimeCode.EarliestTime() if code is None else Usd.TimeCode(code)
     return np.array(UsdGeom.XformCache(moment).GetLocalToWorldTransform(prim))
 
 
-def _within(part: Usd.Prim, root: Usd.Prim, what: str) -> np.ndarray:
+def within(part: Usd.Prim, root: Usd.Prim, what: str) -> np.ndarray:
     """From the space of a part of a prototype to that of the instancer."""
     try:
-        return _matrix(part, None) @ np.linalg.inv(_matrix(root.GetParent(), None))
+        return matrix_of(part, None) @ np.linalg.inv(matrix_of(root.GetParent(), None))
     except np.linalg.LinAlgError:
         raise UsdError(f"{what}: the transform of a prototype has no inverse; check its scale") from None
 
 
-def _transform(points: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+def transform(points: np.ndarray, matrix: np.ndarray) -> np.ndarray:
     if np.array_equal(matrix, np.eye(4)):
         return points
     return points @ matrix[:3, :3] + matrix[3, :3]

@@ -25,7 +25,7 @@ from warpsim.usd.prims import MeshPrim, PointsPrim, SpherePrim
 from warpsim.usd.saving import save
 
 _EXTENSIONS = (".usdc", ".usda", ".usd")
-_FLUSH_BYTES = 32 << 20
+FLUSH_BYTES = 32 << 20
 _ROOT = "/World"
 _GREY = (0.45, 0.45, 0.45)
 
@@ -56,11 +56,11 @@ class UsdWriter:
         self, path: str | os.PathLike[str], fps: float = 60.0, up_axis: str = "Y",
         metadata: dict[str, Any] | None = None,
     ):  # fmt: skip
-        self._path = _target(path)
+        self._path = layer_target(path, "UsdWriter")
         self._fps = checks.rate(fps, "UsdWriter fps")
         if up_axis not in ("Y", "Z"):
             raise UsdError(f"UsdWriter: up_axis is {up_axis!r}, expected 'Y' or 'Z'")
-        _check_metadata(metadata or {})
+        check_metadata(metadata or {}, "UsdWriter")
         self._file = AtomicFile(self._path)
         # Held from its creation on: handles that a stage gives of its layer are never freed by pxr.
         self._layer = self._create()
@@ -93,7 +93,7 @@ class UsdWriter:
         self._check_complete()
         self._frame += 1
         self._written.clear()
-        if self._unsaved > _FLUSH_BYTES and self._path.suffix != ".usda":
+        if self._unsaved > FLUSH_BYTES and self._path.suffix != ".usda":
             self._save()
         return self._frame
 
@@ -108,10 +108,12 @@ class UsdWriter:
         velocities=None,
         primvars: dict | None = None,
         double_sided: bool = True,
+        varying: bool = False,
     ) -> None:
         """Sample polygons: points (n, 3) [m], faces (f, k) or flat with `counts` (f,) corners.
 
-        Faces are needed the first time and must not change after it.  `color` is linear RGB (3,),
+        Faces are needed the first time and must not change after it, unless `varying`: then points and faces may be
+        others, or none, in every frame, as of the surface of a fluid.  `color` is linear RGB (3,),
         or (n, 3) per point; `velocities` (n, 3) are in m/s; `primvars` are numbers (n,) by name,
         the same names every time.  Smooth normals and the extent are computed here.
         """
@@ -120,7 +122,7 @@ class UsdWriter:
 
         def make(path: str) -> MeshPrim:
             first = checks.vectors(points, f"{path} points")
-            return MeshPrim(self._stage, path, first, faces, counts, double_sided)
+            return MeshPrim(self._stage, path, first, faces, counts, double_sided, varying)
 
         self._write(name, MeshPrim, make, points, faces, counts, color, velocities, primvars)
 
@@ -162,9 +164,7 @@ class UsdWriter:
 
         self._write(name, SpherePrim, make, center, radius)
 
-    def ground(
-        self, size: float = 10.0, height: float = 0.0, *, color=_GREY, name: str = "ground"
-    ) -> None:
+    def ground(self, size: float = 10.0, height: float = 0.0, *, color=_GREY, name: str = "ground") -> None:
         """Write a still square of side `size` [m], `height` [m] above the origin."""
         half = 0.5 * checks.positive(size, f"{_ROOT}/{name} size")
         corners = [(-half, -half), (half, -half), (half, half), (-half, half)]
@@ -173,9 +173,7 @@ class UsdWriter:
         else:
             points = [(x, height, -y) for x, y in corners]
         if self._frame >= 0:
-            raise UsdError(
-                f"{_ROOT}/{name}: the ground does not move; write it before the first frame"
-            )
+            raise UsdError(f"{_ROOT}/{name}: the ground does not move; write it before the first frame")
         self.mesh(name, points, [[0, 1, 2, 3]], color=color)
         self._grounds.add(f"{_ROOT}/{name}")
 
@@ -186,9 +184,7 @@ class UsdWriter:
         try:
             self._check_complete()
             if not self._prims:
-                raise UsdError(
-                    f"UsdWriter: nothing was written to {self._path}; write a prim before closing"
-                )
+                raise UsdError(f"UsdWriter: nothing was written to {self._path}; write a prim before closing")
             if self._frame >= 0:
                 self._stage.SetStartTimeCode(0)
                 self._stage.SetEndTimeCode(self._frame)
@@ -279,26 +275,24 @@ class UsdWriter:
         self._unsaved = 0
 
 
-def _target(path) -> Path:
+def layer_target(path: str | os.PathLike[str], who: str) -> Path:
+    """The path of a layer that can be written. Raises UsdError, FileNotFoundError or IsADirectoryError."""
     target = Path(os.fspath(path))
     if target.suffix not in _EXTENSIONS:
         raise UsdError(
-            f"UsdWriter: {target.name!r} has the extension {target.suffix!r}, "
-            f"expected one of {', '.join(_EXTENSIONS)}"
+            f"{who}: {target.name!r} has the extension {target.suffix!r}, expected one of {', '.join(_EXTENSIONS)}"
         )
     if not target.parent.is_dir():
-        raise FileNotFoundError(
-            f"UsdWriter: folder {str(target.parent)!r} does not exist; make it first"
-        )
+        raise FileNotFoundError(f"{who}: folder {str(target.parent)!r} does not exist; make it first")
     if target.is_dir():
-        raise IsADirectoryError(f"UsdWriter: {str(target)!r} is a folder; choose a file name")
+        raise IsADirectoryError(f"{who}: {str(target)!r} is a folder; choose a file name")
     return target
 
 
-def _check_metadata(metadata: dict) -> None:
+def check_metadata(metadata: dict, who: str) -> None:
+    """Raise UsdError for what customLayerData cannot hold."""
     for key, value in metadata.items():
         if not isinstance(key, str) or not isinstance(value, str | bool | int | float):
             raise UsdError(
-                f"UsdWriter metadata: found {key!r}: {value!r}, "
-                "expected a str key with a str, bool, int or float"
+                f"{who} metadata: found {key!r}: {value!r}, expected a str key with a str, bool, int or float"
             )

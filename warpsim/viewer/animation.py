@@ -21,7 +21,8 @@ class Moment:
     """A body in one frame.
 
     points: (n, 3) float32 [m], corners of a mesh, centres of balls or of instances. color: linear RGB, (3,) or (n, 3).
-    radii: (n,) [m] of balls. turns: (n, 4) quaternions x, y, z, w, and sizes: (n, 3), of instances.
+    radii: (n,) [m] of balls. turns: (n, 4) quaternions x, y, z, w, and sizes: (n, 3), of instances. triangles:
+    (m, 3) of a mesh whose faces are others in every frame.
     """
 
     points: np.ndarray
@@ -29,6 +30,7 @@ class Moment:
     radii: np.ndarray | None = None
     turns: np.ndarray | None = None
     sizes: np.ndarray | None = None
+    triangles: np.ndarray | None = None
 
     def box(self) -> tuple[np.ndarray, np.ndarray]:
         """The lowest and highest corner (3,) [m] of the points; infinite and turned round if there are none."""
@@ -42,7 +44,8 @@ class Moment:
 class Body:
     """Something to draw: a mesh, balls, or instances of a mesh.
 
-    triangles: (m, 3) int32 of a mesh, or of the prototype of instances, whose corners are `shape` (k, 3) [m].
+    triangles: (m, 3) int32 of a mesh, or of the prototype of instances, whose corners are `shape` (k, 3) [m]. A mesh
+    that is `varying` has them in its moments.
     """
 
     name: str
@@ -51,6 +54,7 @@ class Body:
     moving: bool = True
     triangles: np.ndarray | None = None
     shape: np.ndarray | None = None
+    varying: bool = False
 
 
 class Animation:

@@ -77,13 +77,14 @@ def _height_of_floor(animation: Animation, grounds: list[Body]) -> float:
 def _things(animation: Animation, bodies: list[Body], frame: int) -> list[Thing]:
     """What there is in a frame; a stream may not have begun."""
     moments = [(body, animation.moment(body, frame)) for body in bodies]
-    return [_thing(body, moment) for body, moment in moments if len(moment.points)]
+    there = [m.points if m.triangles is None else m.triangles for _, m in moments]
+    return [_thing(body, moment) for (body, moment), rows in zip(moments, there, strict=True) if len(rows)]
 
 
 def _thing(body: Body, moment: Moment) -> Thing:
     """A body as triangles or balls."""
     if body.kind == "mesh":
-        return Surface(moment.points, body.triangles, moment.color)
+        return Surface(moment.points, moment.triangles if body.varying else body.triangles, moment.color)
     count = len(moment.points)
     color = np.broadcast_to(moment.color, (count, 3))
     if body.kind == "points":

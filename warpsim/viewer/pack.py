@@ -2,7 +2,8 @@
 
 A frame is its bodies in order. A body is a count (uint32), the box that its places lie in (float32: lowest corner,
 extent), places (uint16 in that box), then colors (uint8, linear), radii (float32), turns (int16) and sizes (float32)
-where it has them; each part begins at a multiple of four bytes.
+where it has them. A mesh whose faces vary ends with the number of triangles and these (uint32). Each part
+begins at a multiple of four bytes.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ def _describe(animation: Animation, body: Body) -> dict[str, Any]:
     colored = animation.colored(body)
     return {
         "name": body.name, "kind": body.kind, "moving": body.moving, "count": len(first.points), "colored": colored,
+        "varying": body.varying,
         "color": None if colored else [float(c) for c in first.color],
         "triangles": None if body.triangles is None else text_of(np.ascontiguousarray(body.triangles, "<u4")),
         "shape": None if body.kind != "instances" else text_of(np.ascontiguousarray(body.shape, "<f4")),
@@ -71,6 +73,9 @@ def _parts(body: Body, moment: Moment, box: tuple[np.ndarray, float], colored: b
     if body.kind == "instances":
         yield _pad(np.rint(np.clip(moment.turns, -1.0, 1.0) * 32767.0).astype("<i2"))
         yield np.ascontiguousarray(moment.sizes, "<f4").tobytes()
+    if moment.triangles is not None:
+        yield np.array([len(moment.triangles)], "<u4").tobytes()
+        yield np.ascontiguousarray(moment.triangles, "<u4").tobytes()
 
 
 def _pad(values: np.ndarray) -> bytes:

@@ -58,6 +58,7 @@ class Reader {
       found.turns = this.take(Int16Array, 4 * count);
       found.sizes = this.take(Float32Array, 3 * count);
     }
+    if (body.varying) found.triangles = this.take(Uint32Array, 3 * this.take(Uint32Array, 1)[0]);
     return found;
   }
 }
@@ -125,7 +126,7 @@ class MeshBody {
   constructor(body) {
     this.body = body;
     this.geometry = new THREE.BufferGeometry();
-    this.geometry.setIndex(new THREE.BufferAttribute(decode(body.triangles, Uint32Array), 1));
+    if (!body.varying) this.geometry.setIndex(new THREE.BufferAttribute(decode(body.triangles, Uint32Array), 1));
     const material = new THREE.MeshStandardMaterial({ vertexColors: true, roughness: 0.75, side: THREE.DoubleSide });
     this.object = new THREE.Mesh(this.geometry, material);
     this.object.castShadow = this.object.receiveShadow = true;
@@ -133,6 +134,10 @@ class MeshBody {
   }
   show(data) {
     const { geometry } = this;
+    if (data.triangles) {
+      geometry.dispose(); // buffers of another size, which the graphics card has
+      geometry.setIndex(new THREE.BufferAttribute(data.triangles, 1));
+    }
     geometry.setAttribute("position", new THREE.BufferAttribute(metres(data), 3));
     if (data.colors) geometry.setAttribute("color", new THREE.BufferAttribute(data.colors, 3, true));
     else if (!geometry.attributes.color || geometry.attributes.color.count !== data.count) {
