@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from warpsim.usd import read_mesh, reader, scene, stage_file
+from warpsim.usd import read_mesh, read_scene, reader, scene, stage_file
 from warpsim.usd.reader import MAX_BYTES, MAX_SECONDS, Reader
 from warpsim.viewer import Animation
 
@@ -37,7 +37,7 @@ def test_the_process_has_eight_times_as_much_and_one_gib(promise):
         assert reader._memory(max_bytes) == 8 * max_bytes + GIB
 
 
-@pytest.mark.parametrize("reads", [Reader, read_mesh])
+@pytest.mark.parametrize("reads", [Reader, read_mesh, read_scene])
 def test_the_limits_hold_where_none_are_given(reads):
     limits = {name: signature(reads).parameters[name].default for name in ("max_bytes", "max_seconds")}
     assert limits == {"max_bytes": MAX_BYTES, "max_seconds": MAX_SECONDS}

@@ -16,8 +16,9 @@ import pytest
 from pxr import Sdf, Usd, UsdGeom, UsdUtils
 from usd_mutations import mutate
 from usd_scenes import everything
+from usd_shots import physics, shot
 
-from warpsim.usd import UsdError, UsdWriter, read_mesh
+from warpsim.usd import UsdError, UsdWriter, read_mesh, read_scene
 from warpsim.viewer import Animation, ViewError, write_page
 
 MORE = int(os.environ.get("WARPSIM_USD_MUTATIONS", "0"))
@@ -25,7 +26,13 @@ FIRST = int(os.environ.get("WARPSIM_USD_MUTATIONS_FROM", "0"))
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 LIMITS = {"max_bytes": 64 << 20, "max_seconds": 20.0}
 OUTCOMES = ("read", "refused", "ended", "late")
-MESHES = {"own": "/World/cloth", "composed": "/made/mesh", "scene": "/World/sheet", "package": "/World/cloth"}
+MESHES = {
+    "shot": "/World/clothes/dress",
+    "own": "/World/cloth",
+    "composed": "/made/mesh",
+    "scene": "/World/sheet",
+    "package": "/World/cloth",
+}
 LATE = 10.0  # seconds that a busy machine may take beyond the limit
 
 
@@ -69,6 +76,7 @@ def wholes(tmp_path_factory):
         own(folder / f"own.{kind}")
         composed(folder / f"composed.{kind}")
         everything(folder / f"scene.{kind}")
+        physics(shot(folder / f"shot.{kind}"))
     assert UsdUtils.CreateNewUsdzPackage(Sdf.AssetPath(str(folder / "own.usdc")), str(folder / "package.usdz"))
     files = [*sorted(folder.iterdir()), *sorted(DATA.glob("*.usd"))]
     return {path.name: path.read_bytes() for path in files}
@@ -90,6 +98,22 @@ def check_page(path, name):
     assert header["fps"] > 0 and header["frames"] >= 1
 
 
+def check_scene(path, name):
+    """Read all prims that simulations use, with their motion."""
+    with read_scene(path, **LIMITS) as scene:
+        for prim in [scene[p] for p in scene.paths[:12]]:
+            assert np.isfinite(prim.points).all() and prim.points.shape[1:] == (3,)
+            for rows in (prim.triangles, prim.tetrahedra, prim.edges):
+                assert rows is None or 0 <= rows.min(initial=0) <= rows.max(initial=0) < max(1, len(prim.points))
+            for rows in (prim.velocities, prim.radii, prim.uvs):
+                assert rows is None or np.isfinite(rows).all()
+            assert all(isinstance(v, str | float) for v in prim.physics.values())
+            assert np.isfinite(scene.positions(prim.path, 0.3)).all()
+            assert np.isfinite(scene.velocities(prim.path, 0.1)).all()
+            if prim.motion == "rigid":
+                assert np.isfinite(scene.twist(prim.path, 0.1, 0.05)).all()
+
+
 def outcome(check, path, name):
     """What became of a file: read, or why it was refused, in a word; of what should not be, all that is known."""
     try:
@@ -109,7 +133,7 @@ def test_damaged_files_give_usable_data_or_a_usd_error(wholes, tmp_path):
         name, rng = names[k % len(names)], random.Random(k)
         path = tmp_path / f"damaged{Path(name).suffix}"
         path.write_bytes(mutate(wholes[name], rng))
-        for check in (check_mesh, check_page) if not MORE or k % 2 else (check_mesh,):
+        for check in (check_mesh, check_page, check_scene) if not MORE or k % 2 else (check_mesh, check_scene):
             began = time.monotonic()
             found = outcome(check, path, name)
             slowest = max(slowest, took := time.monotonic() - began)

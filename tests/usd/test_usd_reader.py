@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from pxr import Sdf
 
-from warpsim.usd import UsdError, UsdWriter, read_mesh, reader
+from warpsim.usd import UsdError, UsdWriter, read_mesh, read_scene, reader
 from warpsim.usd.reader import Reader
 from warpsim.usd.scene import Scene
 from warpsim.usd.stage_file import open_stage
@@ -111,7 +111,7 @@ def test_nesting_that_ends_the_reader_is_an_error(stage, way):
     assert len(read_mesh(stage()).points) == 3
 
 
-@pytest.mark.parametrize("read", [read_mesh, Animation])
+@pytest.mark.parametrize("read", [read_mesh, Animation, read_scene])
 def test_a_thousand_levels_of_prims_are_read_and_no_more(stage, read):
     read(stage(nested(999)))
     with pytest.raises(UsdError, match="nests prims more than 1000 levels deep"):
@@ -119,7 +119,7 @@ def test_a_thousand_levels_of_prims_are_read_and_no_more(stage, read):
 
 
 @pytest.mark.parametrize("arc", ["references", "payload", "inherits", "specializes"])
-@pytest.mark.parametrize("read", [read_mesh, Animation])
+@pytest.mark.parametrize("read", [read_mesh, Animation, read_scene])
 def test_arcs_that_multiply_are_refused_before_they_are_followed(stage, read, arc):
     began = time.monotonic()
     with pytest.raises(UsdError, match="references, payloads, inherits and variants compose more than 1000000 prims"):
@@ -158,7 +158,7 @@ def test_cycles_of_arcs_end(stage, tmp_path):
     stage('def "c" (references = @./stage.usda@</a>) { }\n', "other.usda")
     body = 'def "a" (references = </b>) { }\ndef "b" (references = @./other.usda@</c>) { }\n'
     with pytest.raises(UsdError, match="found no Mesh"):
-        read_mesh(stage(body, head='#usda 1.0\n(\n    subLayers = [@./stage.usda@, @./other.usda@]\n)\n'))
+        read_mesh(stage(body, head="#usda 1.0\n(\n    subLayers = [@./stage.usda@, @./other.usda@]\n)\n"))
 
 
 def test_ordinary_arcs_are_read(stage):

@@ -14,15 +14,9 @@ from pxr import Sdf, Usd, UsdGeom
 from warpsim.arguments import checked
 from warpsim.usd.checks import UsdError, check_topology, finite
 from warpsim.usd.reader import MAX_BYTES, MAX_SECONDS, Reader
-from warpsim.usd.stage_file import numbers, prims_of, unit_of
+from warpsim.usd.stage_file import AXES, numbers, prims_of, turn_between, unit_of
 from warpsim.usd.topology import triangulate
 
-# Row-vector rotations that carry the first up axis to the second; both keep x and handedness.
-_TURN = {
-    ("Z", "Y"): np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]]),
-    ("Y", "Z"): np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]]),
-}
-_AXES = ("Y", "Z")
 _LISTED = 8
 
 
@@ -63,7 +57,7 @@ def read_mesh(
     Raises FileNotFoundError for a missing file, UsdError for anything in it that is not a usable
     mesh, also for what pxr cannot read.
     """
-    if up_axis not in _AXES:
+    if up_axis not in AXES:
         raise UsdError(f"read_mesh: up_axis is {up_axis!r}, expected 'Y' or 'Z'")
     name = os.fsdecode(path)
     if not os.path.isfile(name):
@@ -94,19 +88,13 @@ def find_mesh(
         points = (points @ world[:3, :3] + world[3, :3]) * unit_of(stage, what, meters_per_unit)
         stage_up = str(UsdGeom.GetStageUpAxis(stage))
         if stage_up != up_axis:
-            points = points @ _turn(stage_up, up_axis, what)
+            points = points @ turn_between(stage_up, up_axis, what)
         mirrored = np.linalg.det(world[:3, :3]) < 0.0
         points = points.astype(np.float32)
     left_handed = mesh.GetOrientationAttr().Get(moment) == UsdGeom.Tokens.leftHanded
     if left_handed != mirrored:  # each alone turns the winding; both together cancel
         triangles = np.ascontiguousarray(triangles[:, ::-1])
     return {"points": finite(points, f"{what} points in metres"), "triangles": triangles}
-
-
-def _turn(stage_up: str, up_axis: str, what: str) -> np.ndarray:
-    if stage_up not in _AXES:
-        raise UsdError(f"{what}: upAxis is {stage_up!r}, expected 'Y' or 'Z'")
-    return _TURN[stage_up, up_axis]
 
 
 def _find_prim(stage: Usd.Stage, name: str, prim_path: str | None):
@@ -120,15 +108,9 @@ def _find_prim(stage: Usd.Stage, name: str, prim_path: str | None):
     meshes = _meshes(root, where)
     if not meshes:
         kinds = sorted({str(p.GetTypeName()) for p in Usd.PrimRange(root)} - {""})
-        raise UsdError(
-            f"{where}: found no Mesh, only {', '.join(kinds) or 'empty prims'}; "
-            "export the object as a mesh"
-        )
+        raise UsdError(f"{where}: found no Mesh, only {', '.join(kinds) or 'empty prims'}; export the object as a mesh")
     if len(meshes) > 1:
-        raise UsdError(
-            f"{where}: found {len(meshes)} meshes ({_listing(meshes)}); "
-            "pass prim_path to choose one"
-        )
+        raise UsdError(f"{where}: found {len(meshes)} meshes ({_listing(meshes)}); pass prim_path to choose one")
     return UsdGeom.Mesh(meshes[0]), None
 
 
@@ -156,23 +138,20 @@ def _arrays(mesh: UsdGeom.Mesh, subset: UsdGeom.Subset | None, moment: Usd.TimeC
     indices = numbers(mesh.GetFaceVertexIndicesAttr(), moment, np.int64, what)
     holes = numbers(mesh.GetHoleIndicesAttr(), moment, np.int64, what)
     if not len(points):
-        raise UsdError(
-            f"{what}: the mesh has no points at time {moment}; choose another time or prim"
-        )
+        raise UsdError(f"{what}: the mesh has no points at time {moment}; choose another time or prim")
     points = finite(points, f"{what} points")
     check_topology(counts, indices, len(points), what)
     keep = np.ones(len(counts), dtype=bool)
     if subset is not None:
         keep[:] = False
-        keep[_subset_faces(subset, moment, len(counts), what)] = True
+        keep[subset_faces(subset, moment, len(counts), what)] = True
     if len(holes):
-        keep[_face_numbers(holes, len(counts), f"{what}: holeIndices name")] = False
+        keep[face_numbers(holes, len(counts), f"{what}: holeIndices name")] = False
     if keep.all():
         return points, counts, indices
     if not keep.any():
         raise UsdError(
-            f"{what}: no face is left, as every one is a hole or outside of the subset, expected "
-            "at least one"
+            f"{what}: no face is left, as every one is a hole or outside of the subset, expected at least one"
         )
     counts, indices = counts[keep], indices[np.repeat(keep, counts)]
     if subset is not None:
@@ -181,15 +160,15 @@ def _arrays(mesh: UsdGeom.Mesh, subset: UsdGeom.Subset | None, moment: Usd.TimeC
     return points, counts, indices
 
 
-def _subset_faces(subset: UsdGeom.Subset, moment: Usd.TimeCode, count: int, what: str) -> np.ndarray:
+def subset_faces(subset: UsdGeom.Subset, moment: Usd.TimeCode, count: int, what: str) -> np.ndarray:
     kind = subset.GetElementTypeAttr().Get()
     if kind != UsdGeom.Tokens.face:
         raise UsdError(f"{what}: is a subset of {kind}s, expected one of faces; choose another prim")
     faces = numbers(subset.GetIndicesAttr(), moment, np.int64, what)
-    return _face_numbers(faces, count, f"{what}: the subset names")
+    return face_numbers(faces, count, f"{what}: the subset names")
 
 
-def _face_numbers(faces: np.ndarray, count: int, names: str) -> np.ndarray:
+def face_numbers(faces: np.ndarray, count: int, names: str) -> np.ndarray:
     outside = faces[(faces < 0) | (faces >= count)]
     if len(outside):
         raise UsdError(f"{names} face {outside[0]}, but there are {count} faces")

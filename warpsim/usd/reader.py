@@ -53,6 +53,11 @@ class Reader:
         return self
 
     def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the process; what is asked after that is an error."""
+        self._lost = self._lost or f"{self.name!r} is closed; read it again"
         self._process.close()
 
     def ask(self, question: str, **arguments: Any) -> Any:

@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 from pxr import Tf, Usd, UsdGeom
 
 from warpsim.usd.checks import UsdError, pxr_errors
+from warpsim.usd.contents import Contents
 from warpsim.usd.meshes import find_mesh
 from warpsim.usd.messages import receive, send
 from warpsim.usd.scene import Scene
@@ -35,6 +36,7 @@ class Session:
     def __init__(self) -> None:
         self.name, self.max_bytes, self.max_seconds, self.memory = "", 0, 0.0, 0
         self._scene: Scene | None = None
+        self._contents: Contents | None = None
 
     def begin(self, name: str, max_bytes: int, max_seconds: float, memory: int, folder: str) -> None:
         """Name the file, and hold limits from now on."""
@@ -58,6 +60,22 @@ class Session:
         assert self._scene is not None
         return self._scene.moment(body, frame)
 
+    def contents(self, up_axis: str, meters_per_unit: float | None, time: float | None) -> Any:
+        """What a simulation must know before it asks for prims."""
+        stage = open_stage(self.name, self.max_bytes)
+        self._contents = Contents(stage, self.name, up_axis, meters_per_unit, time)
+        return self._contents.describe()
+
+    def prim(self, number: int) -> Any:
+        """A prim of `contents`."""
+        assert self._contents is not None
+        return self._contents.prim(number)
+
+    def moment_of(self, number: int, code: float, shaped: bool) -> Any:
+        """Where a prim of `contents` is at a time code."""
+        assert self._contents is not None
+        return self._contents.moment(number, code, shaped)
+
     def no_memory(self) -> str:
         """What to say where the limit on memory is met."""
         most = f"{self.memory / 2**30:.1f} GiB"
@@ -65,7 +83,16 @@ class Session:
 
 
 _QUESTIONS: dict[str, Callable[..., Any]] = {
-    f.__name__: f for f in (Session.begin, Session.mesh, Session.scene, Session.moment)
+    f.__name__: f
+    for f in (
+        Session.begin,
+        Session.mesh,
+        Session.scene,
+        Session.moment,
+        Session.contents,
+        Session.prim,
+        Session.moment_of,
+    )
 }
 
 

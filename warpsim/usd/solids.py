@@ -69,3 +69,16 @@ def _box(half: float) -> tuple[np.ndarray, np.ndarray]:
 def _plane(width: float, length: float) -> tuple[np.ndarray, np.ndarray]:
     w, h = width / 2.0, length / 2.0
     return np.array([[-w, -h, 0.0], [w, -h, 0.0], [w, h, 0.0], [-w, h, 0.0]]), np.int32([[0, 1, 2], [0, 2, 3]])
+
+
+def sizes_of(prim: Usd.Prim) -> dict[str, Any]:
+    """The type of a solid, its axis, and its sizes in units of its space: radius and half height, or half the edge."""
+    kind = str(prim.GetTypeName())
+    schema, early = getattr(UsdGeom, kind)(prim), Usd.TimeCode.EarliestTime()
+    if kind == "Cube":
+        return {"type": kind, "axis": "Z", "sizes": [float(schema.GetSizeAttr().Get(early)) / 2.0]}
+    axis = "Z" if kind == "Sphere" else str(schema.GetAxisAttr().Get(early))
+    sizes = [] if kind == "Plane" else [float(schema.GetRadiusAttr().Get(early))]
+    if kind in ("Cylinder", "Cone", "Capsule"):
+        sizes.append(float(schema.GetHeightAttr().Get(early)) / 2.0)
+    return {"type": kind, "axis": axis, "sizes": sizes}

@@ -13,6 +13,11 @@ from warpsim.usd.crate import check_file
 
 MOST_PRIMS = 1_000_000  # that a search visits
 MOST_LEVELS = 1000  # of prims in prims
+AXES = ("Y", "Z")
+_TURN = {
+    ("Z", "Y"): ((1.0, 0.0, 0.0), (0.0, 0.0, -1.0), (0.0, 1.0, 0.0)),
+    ("Y", "Z"): ((1.0, 0.0, 0.0), (0.0, 0.0, 1.0), (0.0, -1.0, 0.0)),
+}
 
 
 def open_stage(name: str, max_bytes: int) -> Usd.Stage:
@@ -48,6 +53,13 @@ def unit_of(stage: Usd.Stage, what: str, override: float | None = None) -> float
     if not 0.0 < unit < float("inf"):
         raise UsdError(f"{what}: metersPerUnit is {unit:g}, expected a positive number; pass meters_per_unit")
     return unit
+
+
+def turn_between(stage_up: str, up_axis: str, what: str) -> np.ndarray:
+    """The rotation (3, 3), for row vectors, that carries one up axis to the other; both keep x and handedness."""
+    if stage_up not in AXES:
+        raise UsdError(f"{what}: upAxis is {stage_up!r}, expected 'Y' or 'Z'")
+    return np.array(_TURN[stage_up, up_axis]) if stage_up != up_axis else np.eye(3)
 
 
 def numbers(attribute: Usd.Attribute, moment: Any, kind: type, what: str, width: int = 0) -> np.ndarray:
