@@ -146,6 +146,7 @@ LATE_IMPORTS = {
     ("warpsim.geometry", "<computed: f'{__name__}.{module}'>"): "few programs extract surfaces",
     ("warpsim.diagnostics", "warpsim.geometry.nanovdb.layout"): "few programs need volumes",
     ("warpsim.geometry.mesh.files", "warpsim.usd"): "pxr is loaded by the first USD file",
+    ("warpsim.solvers.scene.builder", "warpsim.solvers.scene.from_usd"): "as above; it stands on this module",
     ("warpsim.geometry.mesh.files", "trimesh"): "optional: USD needs none of it",
     ("warpsim.solvers.ocean.maps", "OpenEXR"): "optional: maps in other formats need none of it",
     ("warpsim.solvers", "<computed: f'.{SOLVERS[name]}'>"): "a solver loads its own modules alone",

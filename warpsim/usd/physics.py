@@ -1,8 +1,8 @@
 """Physics that a file says of a prim, in SI units: what it is, of which mass, stiffness and friction.
 
 Read are UsdPhysics (rigid bodies, collision, mass, materials) and, by the names of schemas and attributes, deformable
-bodies of PhysX, Omniverse and Newton, whose schemas pxr does not know: `PhysxDeformableBodyAPI`,
-`OmniPhysicsSurfaceDeformableSimAPI`, `physxDeformableBodyMaterial:youngsModulus` and their kin.
+bodies of PhysX, Omniverse and Newton, whose schemas pxr does not know: PhysxDeformableBodyAPI,
+OmniPhysicsSurfaceDeformableSimAPI, physxDeformableBodyMaterial:youngsModulus and their kin.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class UsdPrim:
     and solids, counter-clockwise seen from outside. tetrahedra: (t, 4), all right-handed. edges: (e, 2) of curves.
     positions: (k, 3) [m] of copies. velocities: (n, 3) [m/s] and radii: (n,) [m] that the file has, of copies k.
     uvs: (m, 3, 2) of the corners of triangles. subsets: numbers of triangles, by name. material: the path of the one
-    that is drawn, "" for none. physics: `role` ("cloth", "soft", "collider", "rigid" or "") and numbers in SI units
+    that is drawn, "" for none. physics: role ("cloth", "soft", "collider", "rigid" or "") and numbers in SI units
     that the file says: mass, density, youngs_modulus, poissons_ratio, thickness, friction, static_friction and
     restitution. solid: type, axis and sizes. motion: "still", "rigid" or "deforming". placement: the matrix (4, 4), for
     row vectors, from the prim's space to metres. codes: the time codes between which its motion is interpolated.
@@ -222,7 +222,7 @@ def read_scene(
 ) -> UsdScene:  # fmt: skip
     """Read what simulations use of a stage: meshes, tetrahedra, points, curves, copies of instancers, simple solids.
 
-    stage: a file (.usd, .usda, .usdc, .usdz), or an open `Usd.Stage`. World transforms are applied, instances looked
+    stage: a file (.usd, .usda, .usdc, .usdz), or an open stage of pxr. World transforms are applied, instances looked
     into, skins bound to their skeletons, and lengths are metres, with `up_axis` ("Y" or "Z") up; `meters_per_unit`
     overrides what the stage says. time: the time code that is second 0; None: where the stage begins.
 

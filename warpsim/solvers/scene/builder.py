@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ...core.runtime.devices.device import DeviceLike
+    from .from_usd import UsdBodies
 
 RIGID = math.inf
 """The stiffness of what does not give way."""
@@ -374,6 +375,14 @@ class ModelBuilder:
         if table.ndim != 2 or min(table.shape) < 2 or not np.isfinite(table).all():
             raise ModelError(f"heights have shape {table.shape}\nexpected: two extents of 2 or more, finite numbers")
         return self.add_shape(ShapeType.HEIGHTFIELD, xform, (_size(hx), _size(hy), 1.0), cfg, table)
+
+    # ----- files ----------------------------------------------------------------------------------
+
+    def add_usd(self, stage: object, **options: Any) -> UsdBodies:
+        """Prims of a USD stage as cloth, soft bodies, obstacles and particles: see `from_usd.add`."""
+        from .from_usd import add  # noqa: PLC0415 - loads pxr
+
+        return add(self, stage, **options)
 
     # ----- the model ------------------------------------------------------------------------------
 
