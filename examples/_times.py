@@ -12,7 +12,7 @@ SECONDS = {
     "cloth_drop": (11.8, 3.0),
     "cloth_on_mesh": (11.1, 9.2),
     "cloth_throw": (15.9, 1.2),
-    "dam_obstacle": (15.7, 37.2),
+    "dam_obstacle": (15.7, 61.9),
     "dem_grains": (10.7, 40.8),
     "flag": (16.6, 3.6),
     "fountain": (28.0, 44.0),

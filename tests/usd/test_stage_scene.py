@@ -10,9 +10,16 @@ from warpsim.usd import UsdError, read_scene
 from warpsim.usd.topology import vertex_normals
 
 KINDS = {
-    "clothes/dress": "mesh", "figure/body": "mesh", "figure/head": "mesh", "figure/chest": "mesh",
-    "figure/ball": "solid", "dust": "points", "hair": "curves", "jelly": "tetrahedra", "stones": "copies",
-}  # fmt: skip
+    "clothes/dress": "mesh",
+    "figure/body": "mesh",
+    "figure/head": "mesh",
+    "figure/chest": "mesh",
+    "figure/ball": "solid",
+    "dust": "points",
+    "hair": "curves",
+    "jelly": "tetrahedra",
+    "stones": "copies",
+}
 END = (LAST - FIRST) / RATE
 
 
@@ -120,9 +127,12 @@ def test_surfaces_are_closed_and_turn_outwards(both, path):
     a, b, c = (prim.points[prim.triangles[:, k]] for k in range(3))
     volume = np.einsum("ij,ij->i", np.cross(a, b), c).sum() / 6.0 / prim_unit(both[0])
     expected = {
-        "figure/body": 8 * 8 * 5 * 12, "figure/head": 8 * 64, "figure/chest": 8.0, "stones": 64 * (1 + 8 + 1),
+        "figure/body": 8 * 8 * 5 * 12,
+        "figure/head": 8 * 64,
+        "figure/chest": 8.0,
+        "stones": 64 * (1 + 8 + 1),
         "figure/ball": 4 / 3 * np.pi * 27,
-    }[path]  # fmt: skip
+    }[path]
     assert volume == pytest.approx(expected, rel=0.03 if path == "figure/ball" else 1e-4)
 
 
@@ -163,8 +173,9 @@ def test_copies_stand_where_pxr_has_them(both):
     corners = UsdGeom.Mesh.Get(stage, "/World/stones/kinds/stone").GetPointsAttr().Get()
     placed = [
         (matrix * world).Transform(Gf.Vec3d(*map(float, p)))
-        for matrix in instancer.ComputeInstanceTransformsAtTime(FIRST, FIRST) for p in corners
-    ]  # fmt: skip
+        for matrix in instancer.ComputeInstanceTransformsAtTime(FIRST, FIRST)
+        for p in corners
+    ]
     expected = np.array(placed) * scene.unit
     if UsdGeom.GetStageUpAxis(stage) == "Z":
         expected = expected[:, [0, 2, 1]] * [1, 1, -1]

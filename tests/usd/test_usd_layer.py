@@ -203,7 +203,7 @@ def dust(layer, *arrays):
         (lambda layer, q: [layer.frame(0), dust(layer, q, q), layer.frame(1), dust(layer, q)], "every frame or never"),
         (lambda layer, q: None, "nothing was written to"),
     ],
-)  # fmt: skip
+)
 def test_refusals_leave_no_file(tmp_path, write, text):
     original = shot(tmp_path / "shot.usda")
     with pytest.raises(UsdError, match=text), read_scene(original) as scene:

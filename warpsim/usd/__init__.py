@@ -12,5 +12,12 @@ from warpsim.usd.stage import UsdWriter
 from warpsim.usd.stage_scene import UsdPrim, UsdScene, read_scene
 
 __all__ = [
-    "TriangleMesh", "UsdError", "UsdLayerWriter", "UsdPrim", "UsdScene", "UsdWriter", "read_mesh", "read_scene",
-]  # fmt: skip
+    "TriangleMesh",
+    "UsdError",
+    "UsdLayerWriter",
+    "UsdPrim",
+    "UsdScene",
+    "UsdWriter",
+    "read_mesh",
+    "read_scene",
+]

@@ -24,9 +24,12 @@ from warpsim.usd.stage_file import numbers, prims_of, turn_between, unit_of
 from warpsim.usd.surfaces import surface_of, velocities_of
 
 KINDS = {
-    "copies": UsdGeom.PointInstancer, "mesh": UsdGeom.Mesh, "tetrahedra": UsdGeom.TetMesh, "points": UsdGeom.Points,
+    "copies": UsdGeom.PointInstancer,
+    "mesh": UsdGeom.Mesh,
+    "tetrahedra": UsdGeom.TetMesh,
+    "points": UsdGeom.Points,
     "curves": UsdGeom.Curves,
-}  # fmt: skip
+}
 """Kinds of prims by name, besides "solid": what `SOLIDS` lists."""
 
 _POLE = 1.0e-12  # of a solid's size: so near to an axis, points of rings around it are one
@@ -55,10 +58,16 @@ class Contents:
         root = self._stage.GetRootLayer()
         metadata = {key: self._stage.GetMetadata(key) for key in _LAYER if self._stage.HasAuthoredMetadata(key)}
         return {
-            "prims": [[str(prim.GetPath()), kind, role_of(prim)] for prim, kind in self._prims], "fps": self._fps,
-            "start": self._start, "range": self._range, "unit": self.unit, "metadata": metadata,
-            "layer": "" if root.anonymous else root.realPath, "root": root.defaultPrim, "dirty": root.dirty,
-        }  # fmt: skip
+            "prims": [[str(prim.GetPath()), kind, role_of(prim)] for prim, kind in self._prims],
+            "fps": self._fps,
+            "start": self._start,
+            "range": self._range,
+            "unit": self.unit,
+            "metadata": metadata,
+            "layer": "" if root.anonymous else root.realPath,
+            "root": root.defaultPrim,
+            "dirty": root.dirty,
+        }
 
     def prim(self, number: int) -> dict[str, Any]:
         """A prim as it is at the start; see `UsdPrim`."""
@@ -71,10 +80,14 @@ class Contents:
         motion, codes = movement_of(prim, kind, path)
         material = UsdShade.MaterialBindingAPI(prim).ComputeBoundMaterial()[0]
         return {
-            **shape, "placement": placement, "motion": motion, "codes": codes,
+            **shape,
+            "placement": placement,
+            "motion": motion,
+            "codes": codes,
             "material": str(material.GetPath()) if material else "",
-            "physics": physics_of(prim, self.unit, self._kilograms), "layered": _layered(prim),
-        }  # fmt: skip
+            "physics": physics_of(prim, self.unit, self._kilograms),
+            "layered": _layered(prim),
+        }
 
     def moment(self, number: int, code: float, shaped: bool) -> dict[str, Any]:
         """Where a prim is at a time code, and with `shaped` its points."""
@@ -118,11 +131,12 @@ def _layered(prim: Usd.Prim) -> dict[str, Any]:
     authored = [name for name in ("velocities", "accelerations", "angularVelocities") if _has(prim, name)]
     scheme = prim.GetAttribute("subdivisionScheme").Get() if prim.IsA(UsdGeom.Mesh) else None
     return {
-        "instances": [str(p.GetPath()) for p in above if p.IsInstance()], "motion": authored,
+        "instances": [str(p.GetPath()) for p in above if p.IsInstance()],
+        "motion": authored,
         "normals": "" if scheme != "none" else "primvars:normals" if _has(prim, "primvars:normals") else "normals",
         "indexed": _has(prim, "primvars:normals:indices"),
         "hints": [str(p.GetPath()) for p in above if _has(p, "extentsHint")],
-    }  # fmt: skip
+    }
 
 
 def _ancestors(prim: Usd.Prim) -> Iterator[Usd.Prim]:
@@ -194,8 +208,13 @@ def _solid(prim: Usd.Prim, code: Usd.TimeCode, path: str, mirrored: bool) -> dic
 
 
 _READERS: dict[str, Callable[[Usd.Prim, Usd.TimeCode, str, bool], dict[str, Any]]] = {
-    "mesh": _mesh, "tetrahedra": _tetrahedra, "points": _points, "curves": _curves, "copies": _copies, "solid": _solid,
-}  # fmt: skip
+    "mesh": _mesh,
+    "tetrahedra": _tetrahedra,
+    "points": _points,
+    "curves": _curves,
+    "copies": _copies,
+    "solid": _solid,
+}
 
 
 def _points_at(prim: Usd.Prim, kind: str, code: Usd.TimeCode, path: str) -> np.ndarray:

@@ -12,23 +12,28 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pxr import Sdf, Vt
+from pxr import Sdf, Tf, Vt
 
 from warpsim.arguments import checked
 from warpsim.atomic_file import AtomicFile
 from warpsim.usd import checks, topology
-from warpsim.usd.checks import UsdError, pxr_errors
+from warpsim.usd.checks import UsdError, pxr_errors, reason
 from warpsim.usd.saving import save
 from warpsim.usd.stage import FLUSH_BYTES, check_metadata, layer_target
 from warpsim.usd.stage_scene import UsdPrim, UsdScene
 
 _TYPES = {
-    "points": Sdf.ValueTypeNames.Point3fArray, "positions": Sdf.ValueTypeNames.Point3fArray,
-    "velocities": Sdf.ValueTypeNames.Vector3fArray, "accelerations": Sdf.ValueTypeNames.Vector3fArray,
-    "angularVelocities": Sdf.ValueTypeNames.Vector3fArray, "extent": Sdf.ValueTypeNames.Float3Array,
-    "extentsHint": Sdf.ValueTypeNames.Float3Array, "normals": Sdf.ValueTypeNames.Normal3fArray,
-    "primvars:normals": Sdf.ValueTypeNames.Normal3fArray, "primvars:normals:indices": Sdf.ValueTypeNames.IntArray,
-}  # fmt: skip
+    "points": Sdf.ValueTypeNames.Point3fArray,
+    "positions": Sdf.ValueTypeNames.Point3fArray,
+    "velocities": Sdf.ValueTypeNames.Vector3fArray,
+    "accelerations": Sdf.ValueTypeNames.Vector3fArray,
+    "angularVelocities": Sdf.ValueTypeNames.Vector3fArray,
+    "extent": Sdf.ValueTypeNames.Float3Array,
+    "extentsHint": Sdf.ValueTypeNames.Float3Array,
+    "normals": Sdf.ValueTypeNames.Normal3fArray,
+    "primvars:normals": Sdf.ValueTypeNames.Normal3fArray,
+    "primvars:normals:indices": Sdf.ValueTypeNames.IntArray,
+}
 _WHO = "UsdLayerWriter"
 _BESIDE = 0.25  # time codes by which a moving frame is looked at before and behind
 
@@ -44,7 +49,7 @@ class UsdLayerWriter:
     path ends in .usdc, .usda or .usd; its folder must exist. scene: read from a file, which the layer names by a path
     relative to itself. metadata goes to customLayerData. Open the written file in place of the original: it shows both.
     The file appears under its name when the writer closes without an error. Raises UsdError for a scene that is on no
-    disk, and whatever `UsdWriter` raises for the path.
+    disk or for a path that is none, FileNotFoundError for a missing folder, OSError for one not writable.
     """
 
     @checked
@@ -61,9 +66,12 @@ class UsdLayerWriter:
         self._codes: list[float] = []
         self._unsaved = 0
         self._file = AtomicFile(self._path)
-        with pxr_errors(f"{_WHO}: {str(self._path)!r}", "cannot be written"):
+        try:
             self._layer: Sdf.Layer | None = Sdf.Layer.CreateNew(str(self._file.path))
-            self._author_root(self._layer, about, metadata or {})
+        except Tf.ErrorException as error:
+            self._file.discard()
+            raise OSError(f"{_WHO}: cannot write in {str(self._path.parent)!r}: {reason(error)}") from None
+        self._author_root(self._layer, about, metadata or {})
 
     def __enter__(self) -> UsdLayerWriter:
         return self

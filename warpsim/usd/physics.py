@@ -17,11 +17,16 @@ CLOTH, SOFT, COLLIDER, RIGID = "cloth", "soft", "collider", "rigid"
 """Roles; `RIGID` is a body that physics moves, which no solver here does."""
 
 _NUMBERS = {  # by the last part of an attribute's name: our name, and powers of mass and length in its unit
-    "mass": ("mass", 1, 0), "density": ("density", 1, -3), "youngsModulus": ("youngs_modulus", 1, -1),
-    "poissonsRatio": ("poissons_ratio", 0, 0), "thickness": ("thickness", 0, 1),
-    "surfaceThickness": ("thickness", 0, 1), "dynamicFriction": ("friction", 0, 0),
-    "staticFriction": ("static_friction", 0, 0), "restitution": ("restitution", 0, 0),
-}  # fmt: skip
+    "mass": ("mass", 1, 0),
+    "density": ("density", 1, -3),
+    "youngsModulus": ("youngs_modulus", 1, -1),
+    "poissonsRatio": ("poissons_ratio", 0, 0),
+    "thickness": ("thickness", 0, 1),
+    "surfaceThickness": ("thickness", 0, 1),
+    "dynamicFriction": ("friction", 0, 0),
+    "staticFriction": ("static_friction", 0, 0),
+    "restitution": ("restitution", 0, 0),
+}
 _MAY_BE_ZERO = ("poissons_ratio", "friction", "static_friction", "restitution")
 _SPACES = ("physics", "physx", "omniphysics", "newton", "warp")  # how names of attributes of physics begin
 

@@ -217,9 +217,14 @@ def _placed(points: np.ndarray, placement: np.ndarray, path: str) -> np.ndarray:
 
 @checked
 def read_scene(
-    stage: str | os.PathLike[str] | Usd.Stage, *, up_axis: str = "Y", meters_per_unit: float | None = None,
-    time: float | None = None, max_bytes: int = MAX_BYTES, max_seconds: float = MAX_SECONDS,
-) -> UsdScene:  # fmt: skip
+    stage: str | os.PathLike[str] | Usd.Stage,
+    *,
+    up_axis: str = "Y",
+    meters_per_unit: float | None = None,
+    time: float | None = None,
+    max_bytes: int = MAX_BYTES,
+    max_seconds: float = MAX_SECONDS,
+) -> UsdScene:
     """Read what simulations use of a stage: meshes, tetrahedra, points, curves, copies of instancers, simple solids.
 
     stage: a file (.usd, .usda, .usdc, .usdz), or an open stage of pxr. World transforms are applied, instances looked
@@ -233,9 +238,10 @@ def read_scene(
     if up_axis not in AXES:
         raise UsdError(f"read_scene: up_axis is {up_axis!r}, expected 'Y' or 'Z'")
     choice = {
-        "up_axis": up_axis, "time": None if time is None else float(time),
+        "up_axis": up_axis,
+        "time": None if time is None else float(time),
         "meters_per_unit": None if meters_per_unit is None else float(meters_per_unit),
-    }  # fmt: skip
+    }
     if isinstance(stage, Usd.Stage):
         name = stage.GetRootLayer().identifier
         ask = _local(stage, name, choice)
@@ -252,8 +258,10 @@ def _local(stage: Usd.Stage, name: str, choice: dict[str, Any]) -> Callable[...,
     with pxr_errors(repr(name)):
         contents = Contents(stage, name, **choice)
     answers: dict[str, Callable[..., Any]] = {
-        "contents": contents.describe, "prim": contents.prim, "moment_of": contents.moment,
-    }  # fmt: skip
+        "contents": contents.describe,
+        "prim": contents.prim,
+        "moment_of": contents.moment,
+    }
 
     def ask(question: str, **arguments: Any) -> Any:
         with pxr_errors(repr(name)):

@@ -23,9 +23,12 @@ def builder():
 
 def test_patterns_choose(builder, path):
     bodies = builder.add_usd(
-        path, cloth={"/World/clothes": {"density": 0.5, "spring_ke": 2.0e3}}, soft="*/jelly",
-        colliders=["/World/figure"], particles={"*/dust": {}, "*/hair": {"spring_ke": 10.0}, "*/stones": {"mass": 0.2}},
-    )  # fmt: skip
+        path,
+        cloth={"/World/clothes": {"density": 0.5, "spring_ke": 2.0e3}},
+        soft="*/jelly",
+        colliders=["/World/figure"],
+        particles={"*/dust": {}, "*/hair": {"spring_ke": 10.0}, "*/stones": {"mass": 0.2}},
+    )
     assert list(bodies.shapes) == [f"/World/figure/{n}" for n in ("body", "head", "ball")]
     assert bodies.simulated == [f"/World/{n}" for n in ("clothes/dress", "jelly", "dust", "hair", "stones")]
     assert set(bodies.particles) - set(bodies.simulated) == {"/World/figure/chest"}
@@ -150,9 +153,12 @@ def test_a_round_trip_of_everything(tmp_path):
     original = shot(tmp_path / "shot.usda")
     builder = ModelBuilder()
     bodies = builder.add_usd(
-        original, cloth="/World/clothes", soft="/World/jelly", colliders="/World/figure",
+        original,
+        cloth="/World/clothes",
+        soft="/World/jelly",
+        colliders="/World/figure",
         particles={"*/dust": {}, "*/hair": {"spring_ke": 10.0}, "*/stones": {}},
-    )  # fmt: skip
+    )
     model = builder.finalize()
     state, control, solver, contacts = (
         model.state(),
@@ -241,3 +247,43 @@ def test_a_subset_alone_becomes_cloth(builder, path):
     bodies = builder.add_usd(path, cloth={"/World/clothes": {"subset": "hem"}})
     assert builder.particle_count == 14 and len(builder.triangles["indices"]) == 12
     assert (bodies.particles["/World/clothes/dress"] >= 0).sum() == 14
+
+
+@pytest.mark.parametrize("form", ["points", "transform"])
+def test_cloth_is_carried_by_a_surface_that_rises(tmp_path, form):
+    """A tray that is animated by its points, or by a transform, in centimetres at 25 time codes a second."""
+    stage = Usd.Stage.CreateNew(str(tmp_path / "tray.usda"))
+    UsdGeom.SetStageMetersPerUnit(stage, 0.01)
+    UsdGeom.SetStageUpAxis(stage, "Y")
+    stage.SetTimeCodesPerSecond(25.0)
+    stage.SetStartTimeCode(0)
+    for name, side, height in (("tray", 60.0, 0.0), ("sheet", 30.0, 1.5)):
+        ticks = np.linspace(-side / 2, side / 2, 7)
+        mesh = UsdGeom.Mesh.Define(stage, f"/{name}")
+        points = [(x, height, z) for z in ticks for x in ticks]
+        mesh.CreatePointsAttr(points)
+        mesh.CreateFaceVertexCountsAttr([4] * 36)
+        corners = [7 * j + i + k for j in range(6) for i in range(6) for k in (0, 7, 8, 1)]
+        mesh.CreateFaceVertexIndicesAttr(corners)
+        if name == "tray" and form == "points":
+            for code in (0, 25):
+                mesh.GetPointsAttr().Set([(x, 40.0 * code / 25, z) for x, _, z in points], code)
+        elif name == "tray":
+            rise = mesh.AddTranslateOp()
+            for code in (0, 25):
+                rise.Set((0.0, 40.0 * code / 25, 0.0), code)
+    stage.Save()
+    builder = ModelBuilder()
+    surface = {"particle_radius": 0.004, **({"surface": True} if form == "transform" else {})}
+    sheet = {"spring_ke": 1.0e3, "edge_ke": 1.0e-5, "particle_radius": 0.004}
+    bodies = builder.add_usd(tmp_path / "tray.usda", cloth={"/sheet": sheet}, colliders={"/tray": surface})
+    assert bodies.scene["/tray"].motion == ("deforming" if form == "points" else "rigid") and not bodies.shapes
+    model = builder.finalize()
+    solver, state, contacts = SolverXPBD(model, substeps=20), model.state(), SurfaceContacts(model)
+    for step in range(20):
+        bodies.move(state, None, step / 25.0, 1.0 / 25.0)
+        solver.step(state, state, None, contacts, 1.0 / 25.0)
+    tray, sheet = (bodies.positions(path, state) for path in ("/tray", "/sheet"))
+    np.testing.assert_allclose(tray[:, 1], 0.4 * 20 / 25.0, atol=1e-5)
+    assert 0.004 < (sheet[:, 1] - tray[0, 1]).min() and (sheet[:, 1] - tray[0, 1]).max() < 0.02
+    np.testing.assert_allclose(bodies.velocities("/sheet", state)[:, 1].mean(), 0.4, atol=0.02)

@@ -116,14 +116,20 @@ def _product(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 @checked
 def add(
-    builder: ModelBuilder, stage: Any, cloth: Any = None, soft: Any = None, colliders: Any = None,
-    particles: Any = None, device: DeviceLike = None, **reading: Any,
-) -> UsdBodies:  # fmt: skip
+    builder: ModelBuilder,
+    stage: Any,
+    cloth: Any = None,
+    soft: Any = None,
+    colliders: Any = None,
+    particles: Any = None,
+    device: DeviceLike = None,
+    **reading: Any,
+) -> UsdBodies:
     """Prims of a USD stage as cloth, soft bodies, obstacles and particles; what each became is in the answer.
 
-    stage: a file, an open stage of pxr, or a `UsdScene`; reading: options of `read_scene`, but for up_axis, which is the
-    builder's. cloth, soft, colliders, particles: a pattern of paths, which names all prims below one as well; several;
-    or a dict with options for each pattern. Without any of them the schemas of physics in the file decide.
+    stage: a file, an open stage of pxr, or a `UsdScene`; reading: options of `read_scene`, but for up_axis, which is
+    the builder's. cloth, soft, colliders, particles: a pattern of paths, which names all prims below one as well;
+    several; or a dict with options for each pattern. Without any of them the schemas of physics in the file decide.
 
     Options of cloth are those of `add_cloth_mesh`, of soft bodies (TetMesh) those of `add_soft_mesh`, of colliders mu,
     mu_static, restitution and margin as of `ShapeConfig`, and hollow; of particles (points, curves, copies of an
