@@ -65,6 +65,13 @@ def test_a_file_is_on_the_disk_before_it_has_its_name_and_then_its_folder(tmp_pa
 
 
 @posix
+def test_files_that_need_not_be_durable_do_not_wait_for_the_disk(tmp_path, calls):
+    with AtomicFile(tmp_path / "a.txt", durable=False) as path:
+        path.write_text("new")
+    assert calls == ["replace"] and (tmp_path / "a.txt").read_text() == "new"
+
+
+@posix
 def test_a_disk_that_fails_leaves_the_older_file(tmp_path, monkeypatch):
     (tmp_path / "a.txt").write_text("old")
 

@@ -26,9 +26,13 @@ class AtomicFile:
     leaves the one or the other whole; `discard` removes it. Leaving the block does the one or, after an error, the
     other. What is under construction when the program exits or is ended by SIGTERM or SIGHUP is removed, unless the
     program handles these signals itself. SIGKILL leaves it.
+
+    durable: `commit` waits for the disk. Without, which is for many files in a row, a power cut may leave a file that
+    is empty or of zeros; the end of the program, whatever the reason, still leaves the old or the new one.
     """
 
-    def __init__(self, target: str | os.PathLike[str]):
+    def __init__(self, target: str | os.PathLike[str], durable: bool = True):
+        self._durable = durable
         self.target = self.path = Path(os.path.realpath(target))  # a link keeps leading to the file
         if self.target.is_dir():
             raise IsADirectoryError(f"{str(self.target)!r} is a folder; choose a file name")
@@ -50,9 +54,10 @@ class AtomicFile:
         """Give the file its name. Raises OSError where that cannot be, and removes it."""
         try:
             if self.path != self.target:
-                _write_through(self.path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
+                if self._durable:
+                    _write_through(self.path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
                 os.replace(self.path, self.target)
-                if os.name != "nt":  # Windows opens no folders
+                if self._durable and os.name != "nt":  # Windows opens no folders
                     with suppress(OSError):  # the file has its name, and some file systems do this with no folder
                         _write_through(self.target.parent, os.O_RDONLY)
         finally:
