@@ -8,6 +8,7 @@ import io
 import math
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -72,17 +73,48 @@ def mesh_images(
 
     Arguments as of `render_meshes`.  Raises PlotError for an empty scene or wrong options.
     """
-    _check(frames, up_axis, elevation)
-    up = _UP[up_axis]
+    if not any(len(surfaces) for surfaces in frames):
+        raise PlotError(
+            "render_meshes: found no surface to draw; pass one list of surfaces or more, not all empty"
+        )
     everything = np.concatenate([thing.outline for things in frames for thing in things])
-    center, radius = _bounds(everything, ground, up)
-    scaled = [[thing.scaled(center, radius) for thing in things] for things in frames]
+    sight = sight_of(everything, ground, up_axis, azimuth, elevation, panel)
+    return [sight.image(things) for things in frames]
+
+
+@dataclass(frozen=True)
+class Sight:
+    """One camera and one light for any number of images; lengths are scaled around `center` (3,) by `radius` [m]."""
+
+    stage: Stage
+    center: np.ndarray
+    radius: float
+
+    @property
+    def eye(self) -> np.ndarray:
+        """Where the viewer is, (3,) [m]."""
+        return self.center + self.radius * self.stage.view.eye
+
+    def image(self, things: Sequence[Thing]) -> np.ndarray:
+        """An sRGB image (h, w, 3) in [0, 1]."""
+        return draw([thing.scaled(self.center, self.radius) for thing in things], self.stage)
+
+
+def sight_of(
+    points: np.ndarray, ground: float | None, up_axis: str, azimuth: float, elevation: float, panel: tuple[int, int]
+) -> Sight:
+    """A view of all points (n, 3) [m]; arguments as of `render_meshes`. Raises PlotError for wrong options."""
+    if up_axis not in _UP:
+        raise PlotError(f"render_meshes: up_axis is {up_axis!r}, expected 'Y' or 'Z'")
+    if not -85.0 <= elevation <= 85.0:
+        raise PlotError(f"render_meshes: elevation is {elevation:g} degrees, expected -85 to 85")
+    up = _UP[up_axis]
+    center, radius = _bounds(points, ground, up)
     fine = (OVERSAMPLE * panel[0], OVERSAMPLE * panel[1])
     view = look_at(_direction(azimuth, elevation, up), up, fine)
-    view = view.fit((everything - center) / radius, _MARGIN)
+    view = view.fit((points - center) / radius, _MARGIN)
     height = None if ground is None else (ground - float(center @ up)) / radius
-    stage = Stage(view, up, _direction(azimuth - 70.0, 52.0, up), height)
-    return [draw(things, stage) for things in scaled]
+    return Sight(Stage(view, up, _direction(azimuth - 70.0, 52.0, up), height), center, radius)
 
 
 def _target(path) -> Path:
@@ -96,17 +128,6 @@ def _target(path) -> Path:
             f"render_meshes: folder {str(target.parent)!r} does not exist; make it first"
         )
     return target
-
-
-def _check(frames, up_axis: str, elevation: float) -> None:
-    if up_axis not in _UP:
-        raise PlotError(f"render_meshes: up_axis is {up_axis!r}, expected 'Y' or 'Z'")
-    if not -85.0 <= elevation <= 85.0:
-        raise PlotError(f"render_meshes: elevation is {elevation:g} degrees, expected -85 to 85")
-    if not any(len(surfaces) for surfaces in frames):
-        raise PlotError(
-            "render_meshes: found no surface to draw; pass one list of surfaces or more, not all empty"
-        )
 
 
 def _captions(captions, count: int) -> Sequence[str]:
