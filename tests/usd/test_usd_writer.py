@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from pxr import Usd, UsdGeom
+from pxr import Sdf, Usd, UsdGeom
 
 from warpsim.usd import UsdError, UsdWriter, read_mesh
 
@@ -390,3 +390,22 @@ def test_a_written_mesh_reads_back(tmp_path):
     mesh = read_mesh(tmp_path / "x.usdc", "/World/cloth", time=3)
     np.testing.assert_array_equal(mesh.points, positions(3).astype(np.float32))
     assert mesh.triangles.tolist() == [[0, 1, 2], [0, 2, 3]]
+
+
+def test_a_copy_of_the_file_so_far_is_whole_and_the_writer_goes_on(tmp_path):
+    def samples():
+        stage = Usd.Stage.Open(Sdf.Layer.OpenAsAnonymous(str(tmp_path / "a.usdc")))
+        points = UsdGeom.Mesh(stage.GetPrimAtPath("/World/cloth")).GetPointsAttr()
+        return [np.array(points.Get(code)) for code in points.GetTimeSamples()]
+
+    with UsdWriter(tmp_path / "a.usdc") as usd:
+        for frame in range(FRAMES):
+            usd.frame()
+            if frame:
+                with pytest.raises(UsdError, match="has no sample of cloth"):
+                    usd.publish()
+            usd.mesh("cloth", positions(frame), QUAD)
+            usd.publish()
+            np.testing.assert_allclose(samples(), [positions(k) for k in range(frame + 1)], rtol=1e-6)
+    with pytest.raises(UsdError, match="is closed"):
+        usd.publish()

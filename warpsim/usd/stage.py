@@ -10,6 +10,7 @@ nor harms an older one.  Samples are flushed as they come: memory does not grow 
 """
 
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -177,6 +178,20 @@ class UsdWriter:
         self.mesh(name, points, [[0, 1, 2, 3]], color=color)
         self._grounds.add(f"{_ROOT}/{name}")
 
+    def publish(self) -> None:
+        """Give a copy of the file its name as it is after this frame, without a camera yet; the writer goes on.
+
+        The frame must be complete. Raises OSError where there is no room: the copy before stays, and the writer is
+        closed.
+        """
+        self._check_open()
+        self._check_complete()
+        self._stage.SetStartTimeCode(0)
+        self._stage.SetEndTimeCode(max(self._frame, 0))
+        self._save()
+        with AtomicFile(self._path, durable=False) as copy:
+            shutil.copyfile(self._file.path, copy)
+
     def close(self) -> None:
         """Finish the file and give it its name.  A writer closed once stays closed."""
         if self._stage is None:
@@ -271,7 +286,11 @@ class UsdWriter:
             raise OSError(f"UsdWriter: cannot write in {str(self._path.parent)!r}: {reason(error)}") from None
 
     def _save(self) -> None:
-        save(self._layer, self._path, self._unsaved)
+        try:
+            save(self._layer, self._path, self._unsaved)
+        except OSError:
+            self.abort()  # pxr reads samples back out of a file that is half written now, and dies
+            raise
         self._unsaved = 0
 
 
