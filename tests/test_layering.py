@@ -91,6 +91,7 @@ FLOORS = {
     "warpsim.solvers.sph": 11.2,
     "warpsim.solvers.saved": 11.25,
     "warpsim.solvers": 11.3,
+    "warpsim.record": 11.35,
     "warpsim.solvers.cases": 11.4,
     # The door: names of Warp. The face alone opens it.
     "warpsim.warp": 11.8,
@@ -148,6 +149,8 @@ LATE_IMPORTS = {
     ("warpsim.geometry.mesh.files", "warpsim.usd"): "pxr is loaded by the first USD file",
     ("warpsim.solvers.scene.builder", "warpsim.solvers.scene.from_usd"): "as above; it stands on this module",
     ("warpsim.geometry.mesh.files", "trimesh"): "optional: USD needs none of it",
+    ("warpsim.record", "<computed: f'.{_MODULES[name]}'>"): "a format loads its own packages alone",
+    ("warpsim.record.hdf5_table", "h5py"): "optional: tables in other formats need none of it",
     ("warpsim.solvers.ocean.maps", "OpenEXR"): "optional: maps in other formats need none of it",
     ("warpsim.solvers", "<computed: f'.{SOLVERS[name]}'>"): "a solver loads its own modules alone",
     ("warpsim.solvers.saved.kinds", "<computed: f'{__package__}.{_ADAPTERS[name]}'>"): "what a scene has, no more",

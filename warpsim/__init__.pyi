@@ -5635,6 +5635,7 @@ from . import fft as fft
 from . import geometry as geometry
 from . import optim as optim
 from . import plot as plot
+from . import record as record
 from . import render as render
 from . import solvers as solvers
 from . import usd as usd

@@ -208,7 +208,7 @@ MODULES = {
 }
 """Modules that are public names."""
 
-FURTHER = ("errors", "fft", "geometry", "optim", "plot", "render", "solvers", "usd", "viewer")
+FURTHER = ("errors", "fft", "geometry", "optim", "plot", "record", "render", "solvers", "usd", "viewer")
 """Packages that need no import of their own either; `from warpsim import *` leaves them out."""
 
 _OF_NUMBERS = ("vec2", "vec3", "vec4", "mat22", "mat33", "mat44")
