@@ -13,8 +13,8 @@ import numpy as np
 import warpsim as wp
 from warpsim.gallery import asset
 from warpsim.plot import Surface, sphere
-from warpsim.render import Film, SimulationParser, add_film_options
-from warpsim.solvers import Contacts, ModelBuilder, ShapeConfig, SolverXPBD
+from warpsim.render import Film, Saves, SimulationParser, add_film_options, add_save_options
+from warpsim.solvers import Contacts, ModelBuilder, Scene, ShapeConfig, SolverXPBD
 from warpsim.usd import read_mesh
 
 MESH = asset("cloth_sheet.usda")
@@ -70,24 +70,24 @@ def run(args):
     solver = SolverXPBD(model, args.substeps, args.iterations, damping=DAMPING)
     state, contacts = model.state(), Contacts(model, friction=FRICTION)
     about = {"solver": "XPBD", "version": wp.__version__, "substeps": args.substeps}
-    strain, gap, busy = [], [], 0.0
+    scene = Scene(solver=solver, state=state, contacts=contacts, strain=[], gap=[], busy=0.0)
     files = {"output": args.output, "picture": args.picture, "moments": (0.0, 0.13, 0.2, 1.0)}  # most happens early
     with Film(seconds=args.seconds, fps=args.fps, metadata=about, **files) as film:
         film.stand("ball", sphere(BALL, RADIUS, GREY))
-        for t in film.frames():
+        for t in film.frames(Saves(args, scene)):
             if t:
                 begin = time.perf_counter()
                 solver.step(state, state, None, contacts, film.dt)
-                busy += time.perf_counter() - begin
+                scene.busy += time.perf_counter() - begin
             x, v = state.particle_q.numpy().copy(), state.particle_qd.numpy().copy()
             found = solver.statistics(state)
-            strain.append((found.max_strain, found.mean_strain))
-            gap.append(clearance(x))
+            scene.strain.append((found.max_strain, found.mean_strain))
+            scene.gap.append(clearance(x))
             film.show("cloth", Surface(x, triangles, RED), v)
-    rate = film.count * args.substeps * model.spring_count / busy
+    rate = film.count * args.substeps * model.spring_count / scene.busy
     print(f"{args.output}: {len(x)} vertices, {model.spring_count} springs, {rate / 1e6:.0f} M springs/s with all else")
-    print(f"strain at the end: largest {strain[-1][0]:.1%}, mean {strain[-1][1]:.2%}")
-    return Result(x, v, np.array(strain), np.array(gap))
+    print(f"strain at the end: largest {scene.strain[-1][0]:.1%}, mean {scene.strain[-1][1]:.2%}")
+    return Result(x, v, np.array(scene.strain), np.array(scene.gap))
 
 
 def check(result):
@@ -101,6 +101,7 @@ def check(result):
 def main(argv=None):
     parser = SimulationParser(__doc__)
     add_film_options(parser, "cloth_drop", seconds=3.0)
+    add_save_options(parser, "cloth_drop")
     parser.add_argument("--mesh", type=Path, default=MESH, help="any USD file with a mesh")
     parser.add_argument("--prim", help="which mesh of the file, if it has several")
     parser.add_argument("--substeps", type=int, above=0, default=40, help="per frame")

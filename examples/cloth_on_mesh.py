@@ -13,8 +13,8 @@ import numpy as np
 import warpsim as wp
 from warpsim.gallery import asset
 from warpsim.plot import Surface
-from warpsim.render import Film, SimulationParser, add_film_options
-from warpsim.solvers import Contacts, ModelBuilder, ShapeConfig, SolverXPBD
+from warpsim.render import Film, Saves, SimulationParser, add_film_options, add_save_options
+from warpsim.solvers import Contacts, ModelBuilder, Scene, ShapeConfig, SolverXPBD
 
 MESH = asset("ring.usda")
 HEIGHT, SIDE, ABOVE = 0.6, 1.0, 0.1  # of the mesh, of the cloth, between them at the start [m]
@@ -73,22 +73,25 @@ def run(args):
     model, triangles = builder.finalize(args.device), builder.triangles["indices"]
     solver, state = SolverXPBD(model, args.substeps, damping=DAMPING), model.state()
     contacts, distance = Contacts(model, friction=FRICTION), wp.zeros(model.particle_count, float, args.device)
-    about, gap, busy = {"solver": "XPBD", "version": wp.__version__}, [], 0.0
+    about = {"solver": "XPBD", "version": wp.__version__}
+    scene = Scene(solver=solver, state=state, contacts=contacts, gap=[], busy=0.0)
     files = {"output": args.output, "picture": args.picture, "moments": (0.0, 0.15, 0.3, 1.0)}
     with Film(seconds=args.seconds, fps=args.fps, metadata=about, **files) as film:
         film.stand("obstacle", Surface(obstacle, faces, GREY))
-        for t in film.frames():
+        for t in film.frames(Saves(args, scene)):
             if t:
                 begin = time.perf_counter()
                 solver.step(state, state, None, contacts, film.dt)
-                busy += time.perf_counter() - begin
+                scene.busy += time.perf_counter() - begin
             x, v = state.particle_q.numpy().copy(), state.particle_qd.numpy().copy()
             wp.launch(measure, len(x), [mesh.id, state.particle_q, distance], device=args.device)
-            gap.append(distance.numpy().min())
+            scene.gap.append(distance.numpy().min())
             film.show("cloth", Surface(x, triangles, BLUE), v)
-    rate = film.count * args.substeps / busy
-    print(f"{args.output}: {len(faces)} faces, {len(x)} vertices, {rate:.0f} substeps/s, {min(gap):.4f} m off the mesh")
-    return Result(x, np.linalg.norm(v, axis=1), solver.statistics(state).spring_strain, np.array(gap))
+    rate, gap = film.count * args.substeps / scene.busy, np.array(scene.gap)
+    print(
+        f"{args.output}: {len(faces)} faces, {len(x)} vertices, {rate:.0f} substeps/s, {gap.min():.4f} m off the mesh"
+    )
+    return Result(x, np.linalg.norm(v, axis=1), solver.statistics(state).spring_strain, gap)
 
 
 def check(result):
@@ -101,6 +104,7 @@ def check(result):
 def main(argv=None):
     parser = SimulationParser(__doc__)
     add_film_options(parser, "cloth_on_mesh", seconds=2.0)
+    add_save_options(parser, "cloth_on_mesh")
     parser.add_argument("--mesh", type=Path, default=MESH, help="any file that wp.load_mesh reads")
     parser.add_argument("--prim", help="which mesh of a USD file, if it has several")
     parser.add_argument("--vertices", type=int, above=1, default=80, help="along each side of the cloth")

@@ -14,8 +14,8 @@ import numpy as np
 
 import warpsim as wp
 from warpsim.plot import Surface, box, box_edges, render_meshes
-from warpsim.render import SimulationParser, progress
-from warpsim.solvers import Fluid, ModelBuilder, SolverSPH
+from warpsim.render import Saves, SimulationParser, add_save_options
+from warpsim.solvers import Fluid, ModelBuilder, Scene, SolverSPH
 from warpsim.solvers.sph.filling import add_fluid_box
 from warpsim.solvers.sph.surface import Surface as WaterSurface
 from warpsim.usd import UsdWriter
@@ -63,32 +63,36 @@ def run(args):
     solver, state, obstacle = build(args.spacing, args.device)
     surface = WaterSurface(solver, anisotropic=True)  # which fills the corners of the tank, and draws spray
     still = {"box": box(BOX - HALF, BOX + HALF, WOOD), "tank": box_edges((0.0, 0.0, 0.0), (LENGTH, RIM, DEPTH), *STEEL)}
-    frames, rows, views, spent = max(1, round(args.seconds * args.fps)), [], {}, 0.0
+    frames = max(1, round(args.seconds * args.fps))
+    scene = Scene(solver=solver, state=state, rows=[], views={}, spent=0.0)
+    saves = Saves(args, scene)
     shown = {round(part * frames) for part in (0.0, 0.4, 0.7, 1.0)}
-    with UsdWriter(args.output, fps=args.fps, metadata={"solver": "WCSPH", "version": wp.__version__}) as usd:
+    about = {"solver": "WCSPH", "version": wp.__version__}
+    with saves.watch(UsdWriter(args.output, fps=args.fps, metadata=about)) as usd:
         for name, thing in still.items():
             usd.mesh(name, thing.points, thing.triangles, color=thing.color)
-        for frame in progress(range(frames + 1)):
+        for frame in saves.frames(range(frames + 1)):
             if frame:
                 begin = time.perf_counter()
                 solver.step(state, state, dt=1.0 / args.fps)
-                spent += time.perf_counter() - begin
+                scene.spent += time.perf_counter() - begin
             now = solver.statistics(state)
             usd.frame()
             vertices, triangles = surface.extract(state)
             usd.mesh("water", vertices, triangles, color=BLUE, varying=True)
             force = solver.shape_force.numpy()[obstacle, 3]
             energy = now.kinetic_energy + now.potential_energy
-            rows.append((frame / args.fps, now.front(), force, energy, np.abs(now.compression).mean()))
+            scene.rows.append((frame / args.fps, now.front(), force, energy, np.abs(now.compression).mean()))
             if frame in shown:
                 water = Surface(vertices, triangles, BLUE)
-                views[f"t = {frame / args.fps:.2f} s"] = [water, *still.values()]
-    render_meshes(args.picture, list(views.values()), captions=list(views), azimuth=25.0, elevation=25.0, columns=2)
-    rows, edge = np.array(rows), solver.spacing
+                scene.views[f"t = {frame / args.fps:.2f} s"] = [water, *still.values()]
+    views, view = scene.views, {"azimuth": 25.0, "elevation": 25.0, "columns": 2}
+    render_meshes(args.picture, list(views.values()), captions=list(views), **view)
+    rows, edge = np.array(scene.rows), solver.spacing
     rows[:, 3] /= rows[0, 3]
     lost = now.outside((-edge, -edge, -edge), (LENGTH + edge, 10.0, DEPTH + edge))
     counts = f"{state.particle_q.shape[0]} particles of water, {solver.wall_count} of walls"
-    print(f"{args.output}: {counts}, {frames / spent:.1f} frames/s")
+    print(f"{args.output}: {counts}, {frames / scene.spent:.1f} frames/s")
     return Result(rows, lost, vertices)
 
 
@@ -114,6 +118,7 @@ def main(argv=None):
     parser.add_argument("--output", type=Path, default=Path("dam_obstacle.usdc"))
     parser.add_argument("--picture", type=Path, default=Path("dam_obstacle.png"))
     parser.add_argument("--device", default="cpu")
+    add_save_options(parser, "dam_obstacle")
     args = parser.parse_args(argv)
     return run(args)
 

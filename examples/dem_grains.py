@@ -16,8 +16,8 @@ import numpy as np
 
 import warpsim as wp
 from warpsim.plot import Balls, render_meshes, sphere, tube
-from warpsim.render import SimulationParser, progress
-from warpsim.solvers import Material, ModelBuilder, ShapeConfig, SolverDEM
+from warpsim.render import Saves, SimulationParser, add_save_options, progress
+from warpsim.solvers import Material, ModelBuilder, Scene, ShapeConfig, SolverDEM
 from warpsim.usd import UsdWriter
 
 RADIUS, SPREAD, DENSITY = 0.005, 0.1, 2500.0  # mean radius [m], part by which radii differ, [kg/m^3]
@@ -62,6 +62,11 @@ class Grains:
         for _ in range(round(seconds / (STEP * self.solver.substeps))):
             self.solver.step(self.state, self.state, self.control, dt=STEP * self.solver.substeps)
 
+    def settle(self):
+        """Let them come to rest in the pipe."""
+        for _ in progress(range(10), "tenth of settling"):
+            self.run(SETTLE / 10)
+
     def widen_pipe(self):
         """Take it away: as wide as that it is never met."""
         scale = self.model.shape_scale.numpy()
@@ -105,30 +110,36 @@ def run(args):
     shapes = [ball(band) for band in BANDS]
     frames = round(args.seconds * args.fps) or 1
     steps = max(round(1.0 / (args.fps * STEP)), grains.solver.substeps)
-    shown, rows, views, spent = {0, round(0.3 * frames), frames}, [], {}, 0.0
-    grains.run(SETTLE)
+    shown = {0, round(0.3 * frames), frames}
+    parts = {"solver": grains.solver, "state": grains.state, "control": grains.control}
+    scene = Scene(**parts, rows=[], views={}, spent=0.0)
+    saves, about = Saves(args, scene), {"solver": "DEM", "version": wp.__version__}
+    if args.resume is None:
+        grains.settle()
     grains.widen_pipe()
-    with UsdWriter(args.output, fps=args.fps, metadata={"solver": "DEM", "version": wp.__version__}) as usd:
+    with saves.watch(UsdWriter(args.output, fps=args.fps, metadata=about)) as usd:
         usd.ground(size=20.0 * np.ptp(points[:, 0]))
-        for frame in progress(range(frames + 1)):
+        for frame in saves.frames(range(frames + 1)):
             usd.frame()
             begin = time.perf_counter()
             grains.run(steps * STEP if frame else 0.0)
-            spent += time.perf_counter() - begin
+            scene.spent += time.perf_counter() - begin
             x, v = (a.numpy().astype(np.float64) for a in (grains.state.particle_q, grains.state.particle_qd))
             spins, turned = grains.state.particle_w.numpy(), grains.state.particle_rotation.numpy()
             usd.instances("grains", shapes, x, turned, radii, kinds=kinds, velocities=v, spins=spins)
             energy = (mass * (0.5 * (v**2).sum(axis=1) - GRAVITY * x[:, 1])).sum()
             most = np.quantile(x[:, 1], 0.99), np.quantile(np.hypot(x[:, 0], x[:, 2]), 0.95)
-            rows.append((frame * steps * STEP, *most, energy))
-            law = rows[0][2] * (1.0 + spread_by_law(*rows[0][1:3]))
+            scene.rows.append((frame * steps * STEP, *most, energy))
+            law = scene.rows[0][2] * (1.0 + spread_by_law(*scene.rows[0][1:3]))
             if frame in shown:
                 near = np.hypot(x[:, 0], x[:, 2]) < 1.1 * most[1]  # few roll far, and would make the others small
-                views[f"t = {rows[-1][0]:.2f} s"] = [Balls(x[near], radii[near], BANDS[kinds[near]]), ring(law)]
+                balls = Balls(x[near], radii[near], BANDS[kinds[near]])
+                scene.views[f"t = {scene.rows[-1][0]:.2f} s"] = [balls, ring(law)]
+    views = scene.views
     render_meshes(args.picture, list(views.values()), captions=list(views), elevation=18.0, panel=(560, 380))
-    print(f"{args.output}: {len(points)} grains, {frames * steps} steps, {frames * steps / spent:.0f} steps/s")
-    print(f"the column came as far as {rows[-1][2]:.3f} m; by the law of Lube et al. {law:.3f} m")
-    return Result(x, radii, np.array(rows))
+    print(f"{args.output}: {len(points)} grains, {frames * steps} steps, {frames * steps / scene.spent:.0f} steps/s")
+    print(f"the column came as far as {scene.rows[-1][2]:.3f} m; by the law of Lube et al. {law:.3f} m")
+    return Result(x, radii, np.array(scene.rows))
 
 
 def check(result):
@@ -154,6 +165,7 @@ def main(argv=None):
     for name, ending in (("--output", "usdc"), ("--picture", "png")):
         parser.add_argument(name, type=Path, default=Path(f"dem_grains.{ending}"))
     parser.add_argument("--device", default="cpu")
+    add_save_options(parser, "dem_grains")
     args = parser.parse_args(argv)
     return run(args)
 

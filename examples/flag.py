@@ -11,8 +11,8 @@ import numpy as np
 
 import warpsim as wp
 from warpsim.plot import Surface, tube
-from warpsim.render import Film, SimulationParser, add_film_options
-from warpsim.solvers import ModelBuilder, SolverXPBD
+from warpsim.render import Film, Saves, SimulationParser, add_film_options, add_save_options
+from warpsim.solvers import ModelBuilder, Scene, SolverXPBD
 
 WIDTH, HEIGHT, FOOT = 1.8, 1.2, 1.6  # of the cloth, and of its lower side above the ground [m]
 DENSITY, STRETCH, BENDING = 0.12, 2.0e4, 2.0e-5  # [kg/m^2], [N/m], [N m]
@@ -63,21 +63,22 @@ def run(args):
     builder, colors = build(args.cells)
     model, faces = builder.finalize(args.device), builder.triangles["indices"]
     solver = SolverXPBD(model, args.substeps, damping=0.05)
-    state, control, busy = model.state(), model.control(), 0.0
+    state, control = model.state(), model.control()
+    scene = Scene(solver=solver, state=state, control=control, busy=0.0)
     about = {"solver": "XPBD", "version": wp.__version__}
     files = {"output": args.output, "picture": args.picture, "moments": (0.0, 0.2, 0.6, 1.0), "ground": 8.0}
     with Film(seconds=args.seconds, fps=args.fps, metadata=about, azimuth=20.0, elevation=8.0, **files) as film:
         film.stand("pole", pole())
-        for t in film.frames():
+        for t in film.frames(Saves(args, scene)):
             if t:
                 control.wind.assign([wind_at(t)])
                 begin = time.perf_counter()
                 solver.step(state, state, control, None, film.dt)
-                busy += time.perf_counter() - begin
+                scene.busy += time.perf_counter() - begin
             q, qd = state.particle_q.numpy().copy(), state.particle_qd.numpy().copy()
             film.show("flag", Surface(q, faces, colors), qd)
     statistics = solver.statistics(state)
-    rate = film.count * args.substeps * model.spring_count / busy
+    rate = film.count * args.substeps * model.spring_count / scene.busy
     print(f"{args.output}: {film.count + 1} frames, {len(q)} particles, {rate / 1e6:.0f} M springs/s with all else")
     return Result(q, statistics.spring_strain, not statistics.diverged, rate)
 
@@ -94,6 +95,7 @@ def check(result):
 def main(argv=None):
     parser = SimulationParser(__doc__)
     add_film_options(parser, "flag", seconds=5.0)
+    add_save_options(parser, "flag")
     parser.add_argument("--cells", type=int, above=0, default=96, help="along the width")
     parser.add_argument("--substeps", type=int, above=0, default=20, help="per frame")
     parser.add_argument("--device", default="cpu")

@@ -12,8 +12,8 @@ import numpy as np
 
 import warpsim as wp
 from warpsim.plot import Balls, Surface, box, tube
-from warpsim.render import Film, SimulationParser, add_film_options
-from warpsim.solvers import Fluid, FluidStream, LeakWarning, ModelBuilder, SolverSPH
+from warpsim.render import Film, Saves, SimulationParser, add_film_options, add_save_options
+from warpsim.solvers import Fluid, FluidStream, LeakWarning, ModelBuilder, Scene, SolverSPH
 from warpsim.solvers.sph.filling import add_fluid_box
 from warpsim.solvers.sph.surface import Surface as WaterSurface
 
@@ -77,7 +77,8 @@ class Result:
 def run(args):
     """Simulate, write the animation and the picture, print a summary; returns a Result."""
     solver, dx = build(args), args.spacing
-    state, surface, released = solver.model.state(), WaterSurface(solver, blur=1.3), []
+    state, surface = solver.model.state(), WaterSurface(solver, blur=1.3)
+    scene = Scene(solver=solver, state=state, released=[])
     about = {"solver": "WCSPH", "version": wp.__version__}
     files = {"output": args.output, "picture": args.picture, "ground": None, "moments": (0.25, 0.5, 1.0)}
     view = {"azimuth": 25.0, "elevation": 18.0}
@@ -87,20 +88,20 @@ def run(args):
         for k, (end, flow) in enumerate(zip(*jets(args.jets), strict=True)):
             bend = end - 0.035 * flow / SPEED
             film.stand(f"pipe_{k}", tube([bend * [1.0, 0.0, 1.0], bend, end], 1.3 * dx, BRASS))
-        for t in film.frames():
+        for t in film.frames(Saves(args, scene)):
             if t:
                 solver.step(state, state, dt=film.dt)
             there = solver.present(state)
             q, v = state.particle_q.numpy(), state.particle_qd.numpy()
             balls, ids = Balls(q[there], 0.5 * dx, BLUE), np.flatnonzero(there)
             film.show_balls("water", balls, v[there], ids, lambda: Surface(*surface.extract(state), BLUE))
-            released.append(sum(nozzle.released(state) for nozzle in solver.streams))
+            scene.released.append(sum(nozzle.released(state) for nozzle in solver.streams))
     now = q[there]
     outside = int(((np.abs(now[:, [0, 2]]).max(axis=1) > 0.5 * SIDE + dx) | (now[:, 1] < -0.5 * dx)).sum())
     expected = MOUTH + (SPEED * math.cos(TILT)) ** 2 / (2.0 * GRAVITY)
     error = float(np.abs(solver.statistics(state).compression[there]).mean())
-    result = Result(np.array(released), float(np.quantile(now[:, 1], 0.999)), expected, outside, error)
-    print(f"{args.output}: {released[-1]} particles came, up to {result.top:.3f} m; by the law {expected:.3f} m")
+    result = Result(np.array(scene.released), float(np.quantile(now[:, 1], 0.999)), expected, outside, error)
+    print(f"{args.output}: {scene.released[-1]} particles came, up to {result.top:.3f} m; by the law {expected:.3f} m")
     return result
 
 
@@ -116,6 +117,7 @@ def check(result):
 def main(argv=None):
     parser = SimulationParser(__doc__)
     add_film_options(parser, "fountain", seconds=0.8, fps=50)
+    add_save_options(parser, "fountain")
     parser.add_argument("--spacing", type=float, above=0, most=0.02, default=0.015, help="of particles [m]")
     parser.add_argument("--jets", type=int, above=0, default=6, help="of the fountain")
     parser.add_argument("--device", default="cpu")

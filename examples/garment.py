@@ -10,8 +10,8 @@ import numpy as np
 
 import warpsim as wp
 from warpsim.plot import Surface
-from warpsim.render import Film, SimulationParser, add_film_options
-from warpsim.solvers import Contacts, ModelBuilder, ShapeConfig, SolverXPBD, cloth
+from warpsim.render import Film, Saves, SimulationParser, add_film_options, add_save_options
+from warpsim.solvers import Contacts, ModelBuilder, Scene, ShapeConfig, SolverXPBD, cloth
 
 RADIUS, HALF, MIDDLE = 0.17, 0.25, 0.75  # of the capsule: radius, half length of its axis, height of its middle [m]
 NECK, EASE, LENGTH, HEM = 0.45, 0.012, 0.62, 0.33  # angle of the opening [rad], air, below the shoulder, hem radius [m]
@@ -79,9 +79,10 @@ def run(args):
     solver, state, control = SolverXPBD(model, args.substeps, damping=0.2), model.state(), model.control()
     contacts, about = Contacts(model, margin=THICKNESS), {"solver": "XPBD", "version": wp.__version__}
     form, form_faces = revolve(capsule_profile(), 64)
-    rows, files = [], {"output": args.output, "picture": args.picture, "moments": (0.0, 0.3, 0.44, 0.72)}
+    scene = Scene(solver=solver, state=state, control=control, contacts=contacts, rows=[])
+    files = {"output": args.output, "picture": args.picture, "moments": (0.0, 0.3, 0.44, 0.72)}
     with Film(seconds=args.seconds, fps=args.fps, metadata=about, elevation=10.0, **files) as film:
-        for t in film.frames():
+        for t in film.frames(Saves(args, scene)):
             if t:
                 velocity, turning = motion_at(t - film.dt)
                 control.set_shape(body, velocity=velocity, angular_velocity=turning)
@@ -93,8 +94,8 @@ def run(args):
             film.show("mannequin", Surface(form + center, form_faces, GREY))
             away = q - center - np.clip(q - center, [0.0, -HALF, 0.0], [0.0, HALF, 0.0])
             hem = np.linalg.norm((q - center)[-args.sides :, [0, 2]], axis=1).max()
-            rows.append((np.linalg.norm(away, axis=1).min() - RADIUS, (q - center)[: args.sides, 1].mean(), hem))
-    gap, neck, hem = np.array(rows).T
+            scene.rows.append((np.linalg.norm(away, axis=1).min() - RADIUS, (q - center)[: args.sides, 1].mean(), hem))
+    gap, neck, hem = np.array(scene.rows).T
     print(f"{args.output}: {len(q)} particles, {gap.min():.4f} m off the mannequin, hem out to {hem.max():.2f} m")
     return Result(gap, neck, hem, solver.statistics(state).spring_strain)
 
@@ -116,6 +117,7 @@ def check(result):
 def main(argv=None):
     parser = SimulationParser(__doc__)
     add_film_options(parser, "garment", seconds=4.0)
+    add_save_options(parser, "garment")
     parser.add_argument("--sides", type=int, above=5, default=84, help="particles around the garment")
     parser.add_argument("--substeps", type=int, above=0, default=20, help="per frame")
     parser.add_argument("--device", default="cpu")

@@ -10,8 +10,8 @@ import numpy as np
 
 import warpsim as wp
 from warpsim.plot import Surface, sphere
-from warpsim.render import Film, SimulationParser, add_film_options
-from warpsim.solvers import Material, ModelBuilder, ShapeConfig, SolverDEM
+from warpsim.render import Film, Saves, SimulationParser, add_film_options, add_save_options
+from warpsim.solvers import Material, ModelBuilder, Scene, ShapeConfig, SolverDEM
 
 RADIUS, DENSITY = 0.004, 2500.0  # of a grain [m], [kg/m^3]
 DRUM, LENGTH, LIFTERS, LIFT = 0.1, 0.05, 12, 0.006  # inner radius, length, number and height of lifters [m]
@@ -93,10 +93,11 @@ def run(args):
     steps = max(1, round(1.0 / (args.fps * STEP)))
     solver, state, control = SolverDEM(model, SAND, substeps=steps, rolling="spring"), model.state(), model.control()
     control.set_shape(shape, angular_velocity=(0.0, 0.0, SPIN))
-    shapes, torque, about = [ball(c) for c in COLORS], [], {"solver": "DEM", "version": wp.__version__}
+    scene = Scene(solver=solver, state=state, control=control, torque=[])
+    shapes, about = [ball(c) for c in COLORS], {"solver": "DEM", "version": wp.__version__}
     files = {"output": args.output, "picture": args.picture, "ground": 2.0, "moments": (0.0, 0.3, 1.0)}
     with Film(seconds=args.seconds, fps=args.fps, metadata=about, azimuth=12.0, elevation=12.0, **files) as film:
-        for t in film.frames():
+        for t in film.frames(Saves(args, scene)):
             if t:
                 solver.step(state, state, control, dt=film.dt)
                 control.advance(film.dt)
@@ -106,13 +107,13 @@ def run(args):
             c, s = np.cos(SPIN * t), np.sin(SPIN * t)
             turned = wall @ np.array([[c, s, 0.0], [-s, c, 0.0], [0.0, 0.0, 1.0]]) + pose[:3]
             film.show("drum", Surface(turned, faces[:open_faces], (0.30, 0.33, 0.38)))
-            torque.append((float(solver.shape_force.numpy()[shape, 2]), -mass * GRAVITY * q[:, 0].sum()))
+            scene.torque.append((float(solver.shape_force.numpy()[shape, 2]), -mass * GRAVITY * q[:, 0].sum()))
     off = q[:, :2].mean(axis=0) - pose[:2]
     slope = float(np.degrees(np.arctan2(off[0] * np.sign(SPIN), -off[1])))
     outside = int((np.hypot(q[:, 0], q[:, 1] - HEIGHT) > DRUM).sum() + (np.abs(q[:, 2]) > 0.5 * LENGTH).sum())
     mixed = mixing(q, kinds)
     print(f"{args.output}: {len(q)} grains, bed at {slope:.0f} degrees, {mixed:.0%} mixed")
-    return Result(np.array(torque), slope, outside, mixed)
+    return Result(np.array(scene.torque), slope, outside, mixed)
 
 
 def check(result):
@@ -127,6 +128,7 @@ def check(result):
 def main(argv=None):
     parser = SimulationParser(__doc__)
     add_film_options(parser, "grain_drum", seconds=3.0, fps=50)
+    add_save_options(parser, "grain_drum")
     parser.add_argument("--grains", type=int, above=0, default=1200, help="how many")
     parser.add_argument("--device", default="cpu")
     args = parser.parse_args(argv)

@@ -11,8 +11,8 @@ import numpy as np
 
 import warpsim as wp
 from warpsim.plot import Surface, sphere
-from warpsim.render import Film, SimulationParser, add_film_options
-from warpsim.solvers import Material, ModelBuilder, ShapeConfig, SolverDEM
+from warpsim.render import Film, Saves, SimulationParser, add_film_options, add_save_options, progress
+from warpsim.solvers import Material, ModelBuilder, Scene, ShapeConfig, SolverDEM
 
 RADIUS, DENSITY, GRAVITY = 0.002, 2500.0, 9.81  # of a grain [m], [kg/m^3], [m/s^2]
 NECK, BULB, CURVE, HALF = 6.0 * RADIUS, 0.036, 0.036, 0.075  # radii, height of the curved part and of a bulb [m]
@@ -86,24 +86,26 @@ def run(args):
     model = builder.finalize(args.device)
     steps = max(1, round(1.0 / (args.fps * STEP)))
     solver, state, control = SolverDEM(model, SAND, substeps=steps, rolling="spring"), model.state(), model.control()
-    for _ in range(round(SETTLE * args.fps)):
-        solver.step(state, state, control, dt=1.0 / args.fps)
+    if args.resume is None:
+        for _ in progress(range(round(SETTLE * args.fps)), "settling frame"):
+            solver.step(state, state, control, dt=1.0 / args.fps)
     control.set_shape(plug, position=(0.0, -1.0, 0.0))
     kinds = np.minimum((state.particle_q.numpy()[:, 1] - HEIGHT) // 0.008, 99).astype(int) % len(BANDS)
-    shapes, below, about = [ball(c) for c in BANDS], [], {"solver": "DEM", "version": wp.__version__}
+    scene = Scene(solver=solver, state=state, control=control, kinds=kinds, below=[])
+    shapes, about = [ball(c) for c in BANDS], {"solver": "DEM", "version": wp.__version__}
     files = {"output": args.output, "picture": args.picture, "ground": 1.0, "moments": (0.0, 0.3, 1.0)}
     with Film(seconds=args.seconds, fps=args.fps, metadata=about, azimuth=0.0, elevation=8.0, **files) as film:
         film.stand("glass", Surface(points + up, back, (0.55, 0.62, 0.66)))
-        for t in film.frames():
+        for t in film.frames(Saves(args, scene)):
             if t:
                 solver.step(state, state, control, dt=film.dt)
             q = state.particle_q.numpy().astype(float)
             motion = {"velocities": state.particle_qd.numpy(), "spins": state.particle_w.numpy()}
             film.show_copies("grains", shapes, q, state.particle_rotation.numpy(), RADIUS, kinds, **motion)
-            below.append(int((q[:, 1] < HEIGHT).sum()))
+            scene.below.append(int((q[:, 1] < HEIGHT).sum()))
     outside = int((np.hypot(q[:, 0], q[:, 2]) > BULB).sum() + (np.abs(q[:, 1] - HEIGHT) > HALF).sum())
     flow = 0.58 * FILLED * DENSITY * GRAVITY**0.5 * (2.0 * NECK - 2.8 * RADIUS) ** 2.5
-    result = Result(film.dt * np.arange(len(below)), np.array(below), outside, flow / mass)
+    result = Result(film.dt * np.arange(len(scene.below)), np.array(scene.below), outside, flow / mass)
     early, late = rates(result)
     print(f"{args.output}: {len(q)} grains, {early:.0f}, then {late:.0f} a second; by the law {result.expected:.0f}")
     return result
@@ -128,6 +130,7 @@ def check(result):
 def main(argv=None):
     parser = SimulationParser(__doc__)
     add_film_options(parser, "hourglass", seconds=1.2, fps=50)
+    add_save_options(parser, "hourglass")
     parser.add_argument("--grains", type=int, above=0, default=1600, help="how many")
     parser.add_argument("--device", default="cpu")
     args = parser.parse_args(argv)

@@ -12,7 +12,8 @@ import numpy as np
 
 import warpsim as wp
 from warpsim.plot.sea import render_sea
-from warpsim.render import SimulationParser, progress
+from warpsim.render import Saves, SimulationParser, add_save_options
+from warpsim.solvers import Scene
 from warpsim.solvers.ocean import JONSWAP, Foam, Ocean, Sea, write_maps
 from warpsim.usd import UsdWriter
 
@@ -60,11 +61,12 @@ def draw(args, time):
 def run(args):
     """Evaluate the loop, write the animation, the picture and the maps; returns a Result."""
     ocean = make(args, args.cells)
-    frames, foam, heights, steps = round(args.seconds * args.fps), Foam(*FOAM), [], []
-    field, first, before = None, None, None
+    frames, foam, field = round(args.seconds * args.fps), Foam(*FOAM), None
+    scene = Scene(foam=foam, heights=[], steps=[], first=None, before=None)
+    saves = Saves(args, scene)
     about = {"solver": "ocean", "version": wp.__version__, "seed": args.seed, "loop": args.seconds}
-    with UsdWriter(args.output, fps=args.fps, up_axis="Z", metadata=about) as usd:
-        for n in progress(range(-frames, frames)):
+    with saves.watch(UsdWriter(args.output, fps=args.fps, up_axis="Z", metadata=about)) as usd:
+        for n in saves.frames(range(-frames, frames)):
             field = ocean.evaluate((n % frames) / args.fps, velocity=True, out=field)
             cover = foam.step(field, 1.0 / args.fps).numpy()
             if n < 0:
@@ -74,15 +76,18 @@ def run(args):
             usd.frame()
             velocities, extra = field.velocity.numpy().reshape(-1, 3), {"foam": cover.reshape(-1)}
             usd.mesh("sea", points, faces(args.cells), color=color.clip(0, 1), velocities=velocities, primvars=extra)
-            heights.append(field.height.numpy().var())
-            steps += [] if before is None else [np.abs(points - before).max()]
-            first, before = (points if first is None else first), points
+            scene.heights.append(field.height.numpy().var())
+            if scene.first is None:
+                scene.first = points
+            else:
+                scene.steps.append(np.abs(points - scene.before).max())
+            scene.before = points
     draw(args, (frames - 1) / args.fps)
     for path in args.maps or ():
         write_maps(path, field, foam.coverage)
     print(f"{args.output}: {frames} frames, significant height {ocean.significant_height:.2f} m")
-    seam = np.abs(first - before).max()
-    return Result(4.0 * np.sqrt(np.mean(heights)), ocean.significant_height, seam, max(steps), float(cover.mean()))
+    seam, height = np.abs(scene.first - scene.before).max(), 4.0 * np.sqrt(np.mean(scene.heights))
+    return Result(height, ocean.significant_height, seam, max(scene.steps), float(cover.mean()))
 
 
 def check(result):
@@ -107,6 +112,7 @@ def main(argv=None):
     parser.add_argument("--picture", type=Path, default=Path("ocean.png"))
     parser.add_argument("--maps", type=Path, nargs="*", help="files of the last frame: .npy, .exr or .png")
     parser.add_argument("--device", default="cpu")
+    add_save_options(parser, "ocean")
     args = parser.parse_args(argv)
     return run(args)
 

@@ -13,8 +13,8 @@ import numpy as np
 import warpsim as wp
 from warpsim.plot import Surface
 from warpsim.plot.sea import render_sea
-from warpsim.render import SimulationParser, progress
-from warpsim.solvers import ModelBuilder, SolverXPBD
+from warpsim.render import Saves, SimulationParser, add_save_options
+from warpsim.solvers import ModelBuilder, Scene, SolverXPBD
 from warpsim.solvers.ocean import GRAVITY, Ocean, Sea, SeaState, ocean_surface, query_heights
 from warpsim.solvers.ocean.query import Surface as Water
 from warpsim.usd import UsdWriter
@@ -84,9 +84,10 @@ def run(args):
     model, faces = builder.finalize(), builder.triangles["indices"]
     solver, state = SolverXPBD(model, substeps=4, damping=0.02), model.state()
     dt, area = 1.0 / (args.fps * args.steps), SIDE * SIDE / model.particle_count
-    frames, miss, heights = round(args.seconds * args.fps), [], []
-    with UsdWriter(args.output, fps=args.fps, up_axis="Z", metadata={"solver": "XPBD, ocean"}) as usd:
-        for frame in progress(range(frames)):
+    frames, scene = round(args.seconds * args.fps), Scene(solver=solver, state=state, miss=[], heights=[])
+    saves = Saves(args, scene)
+    with saves.watch(UsdWriter(args.output, fps=args.fps, up_axis="Z", metadata={"solver": "XPBD, ocean"})) as usd:
+        for frame in saves.frames(range(frames)):
             for step in range(args.steps):
                 field = ocean.evaluate((frame * args.steps + step) * dt, velocity=True, out=field)
                 about = [field.surface, area, WATER_DENSITY * GRAVITY, DRAG]
@@ -97,12 +98,15 @@ def run(args):
             usd.frame()
             usd.mesh("sea", field.points().numpy().reshape(-1, 3), grid(args.waves), color=BLUE)
             usd.mesh("mat", q + TOP, faces, color=STRIPES[0], velocities=qd)
-            miss.append(np.nanmean(np.abs(q[:, 2] - query_heights(field, q[:, 0], q[:, 1]))))
-            heights.append(q[:, 2])
+            scene.miss.append(np.nanmean(np.abs(q[:, 2] - query_heights(field, q[:, 0], q[:, 1]))))
+            scene.heights.append(q[:, 2])
     mat = [Surface(q + TOP, faces[part], color) for part, color in zip((orange, ~orange), STRIPES, strict=True)]
     draw(args, sea, field.time, mat)
-    print(f"{args.output}: {frames} frames, waves of {ocean.significant_height:.2f} m, mat up to {max(miss):.3f} m off")
-    return Result(np.array(miss), np.array(heights), solver.statistics(state).spring_strain)
+    miss = np.array(scene.miss)
+    print(
+        f"{args.output}: {frames} frames, waves of {ocean.significant_height:.2f} m, mat up to {miss.max():.3f} m off"
+    )
+    return Result(miss, np.array(scene.heights), solver.statistics(state).spring_strain)
 
 
 def check(result):
@@ -124,6 +128,7 @@ def main(argv=None):
     parser.add_argument("--steps", type=int, above=0, default=6, help="per frame")
     parser.add_argument("--output", type=Path, default=Path("ocean_cloth.usdc"))
     parser.add_argument("--picture", type=Path, default=Path("ocean_cloth.png"))
+    add_save_options(parser, "ocean_cloth")
     args = parser.parse_args(argv)
     return run(args)
 

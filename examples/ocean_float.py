@@ -13,7 +13,8 @@ import numpy as np
 import warpsim as wp
 from warpsim.plot import Surface
 from warpsim.plot.sea import render_sea
-from warpsim.render import SimulationParser, progress
+from warpsim.render import Saves, SimulationParser, add_save_options
+from warpsim.solvers import Scene
 from warpsim.solvers.ocean import Floats, Ocean, Sea, SeaState, query_heights
 from warpsim.usd import UsdWriter
 
@@ -72,13 +73,14 @@ def run(args):
     ocean = Ocean(sea, SIZE, args.cells, seed=2, shortest=3.0)
     kinds = [Floats(*buoy(), density=680.0, drag=1.2, center_of_mass=(0.0, 0.0, -1.6)), Floats(*barge(), density=420.0)]
     states = [kinds[0].state([[50.0, y, -1.6] for y in (43.0, 50.0, 57.0, 64.0)]), kinds[1].state([[62.0, 55.0, 0.0]])]
-    dt, rows = 1.0 / (args.fps * args.steps), []
+    dt, scene = 1.0 / (args.fps * args.steps), Scene(states=states, rows=[])
+    saves = Saves(args, scene)
     field, frames = None, round(args.seconds * args.fps)
     corner = (np.arange(args.cells - 1)[:, None] * args.cells + np.arange(args.cells - 1)).ravel()
     quads = np.stack([corner, corner + args.cells, corner + args.cells + 1, corner + 1], axis=1)
     about = {"solver": "ocean", "version": wp.__version__}
-    with UsdWriter(args.output, fps=args.fps, up_axis="Z", metadata=about) as usd:
-        for frame in progress(range(frames)):
+    with saves.watch(UsdWriter(args.output, fps=args.fps, up_axis="Z", metadata=about)) as usd:
+        for frame in saves.frames(range(frames)):
             for step in range(args.steps):
                 field = ocean.evaluate((frame * args.steps + step) * dt, velocity=True, out=field)
                 for floats, state in zip(kinds, states, strict=True):
@@ -93,10 +95,10 @@ def run(args):
                 shapes.append(Surface(points, faces, color))
             x, y, z = states[0].position.numpy().copy().T
             up = 1.0 - 2.0 * (states[1].orientation.numpy()[0, :2] ** 2).sum()
-            rows.append((z, query_heights(field, x, y), np.degrees(np.arccos(np.clip(up, -1.0, 1.0)))))
+            scene.rows.append((z, query_heights(field, x, y), np.degrees(np.arccos(np.clip(up, -1.0, 1.0)))))
     draw(args, sea, field.time, shapes)
     print(f"{args.output}: {frames} frames, waves of {ocean.significant_height:.2f} m")
-    return Result(*(np.array(column) for column in zip(*rows, strict=True)))
+    return Result(*(np.array(column) for column in zip(*scene.rows, strict=True)))
 
 
 def check(result):
@@ -118,6 +120,7 @@ def main(argv=None):
     parser.add_argument("--cells", type=int, default=96, help="along each side")
     parser.add_argument("--output", type=Path, default=Path("ocean_float.usdc"))
     parser.add_argument("--picture", type=Path, default=Path("ocean_float.png"))
+    add_save_options(parser, "ocean_float")
     args = parser.parse_args(argv)
     return run(args)
 

@@ -10,8 +10,8 @@ import numpy as np
 
 import warpsim as wp
 from warpsim.plot import Surface, box
-from warpsim.render import Film, SimulationParser, add_film_options
-from warpsim.solvers import ModelBuilder, ShapeConfig, SolverXPBD, soft
+from warpsim.render import Film, Saves, SimulationParser, add_film_options, add_save_options
+from warpsim.solvers import ModelBuilder, Scene, ShapeConfig, SolverXPBD, soft
 
 RADIUS, DENSITY, YOUNG, POISSON = 0.25, 1000.0, 1.0e5, 0.45  # [m], [kg/m^3], [Pa], [-]
 HALF, CLEAR, DEEP = 0.35, 0.56, 0.28  # half side of the plate; its lower face at the top and at the bottom [m]
@@ -66,11 +66,12 @@ def run(args):
     builder, plate = build(args.cells)
     model, faces = builder.finalize(args.device), builder.triangles["indices"]
     solver, state, control = SolverXPBD(model, args.substeps, damping=0.2), model.state(), model.control()
-    heights, volumes, about = [], [], {"solver": "XPBD", "version": wp.__version__}
+    scene = Scene(solver=solver, state=state, control=control, heights=[], volumes=[])
+    about = {"solver": "XPBD", "version": wp.__version__}
     moments = np.minimum([0.0, DOWN / args.seconds, (DOWN + HOLD + UP) / args.seconds, 1.0], 1.0)
     files = {"output": args.output, "picture": args.picture, "moments": moments, "ground": 4.0}
     with Film(seconds=args.seconds, fps=args.fps, metadata=about, elevation=8.0, **files) as film:
-        for t in film.frames():
+        for t in film.frames(Saves(args, scene)):
             if t:
                 control.set_shape(plate, velocity=(0.0, speed_at(t - film.dt), 0.0))
                 solver.step(state, state, control, None, film.dt)
@@ -79,11 +80,12 @@ def run(args):
             low = float(control.shape_transform.numpy()[plate, 1]) - THICK / 2
             film.show("ball", Surface(q, faces, GREEN), state.particle_qd.numpy().copy())
             film.show("plate", box((-HALF, low, -HALF), (HALF, low + THICK, HALF), GREY))
-            heights.append(np.ptp(q[:, 1]))
-            volumes.append(solver.statistics(state).total_volume_ratio)
+            scene.heights.append(np.ptp(q[:, 1]))
+            scene.volumes.append(solver.statistics(state).total_volume_ratio)
     worst = float(solver.statistics(state).volume_ratio.min())
-    print(f"{args.output}: {film.count + 1} frames, {model.tet_count} tetrahedra, squashed to {min(heights):.3f} m")
-    return Result(np.array(heights), np.array(volumes), worst)
+    heights = np.array(scene.heights)
+    print(f"{args.output}: {film.count + 1} frames, {model.tet_count} tetrahedra, squashed to {heights.min():.3f} m")
+    return Result(heights, np.array(scene.volumes), worst)
 
 
 def check(result):
@@ -98,6 +100,7 @@ def check(result):
 def main(argv=None):
     parser = SimulationParser(__doc__)
     add_film_options(parser, "soft_squash", seconds=2.5)
+    add_save_options(parser, "soft_squash")
     parser.add_argument("--cells", type=int, above=0, default=10, help="across the ball")
     parser.add_argument("--substeps", type=int, above=0, default=20, help="per frame")
     parser.add_argument("--device", default="cpu")

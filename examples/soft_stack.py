@@ -9,8 +9,8 @@ import numpy as np
 
 import warpsim as wp
 from warpsim.plot import Surface
-from warpsim.render import Film, SimulationParser, add_film_options
-from warpsim.solvers import ModelBuilder, ShapeConfig, SolverXPBD, SurfaceContacts
+from warpsim.render import Film, Saves, SimulationParser, add_film_options, add_save_options
+from warpsim.solvers import ModelBuilder, Scene, ShapeConfig, SolverXPBD, SurfaceContacts
 
 SIDE, BETWEEN, DENSITY, POISSON = 0.24, 0.02, 800.0, 0.42  # side of a block [m], air below it [m], [kg/m^3], [-]
 YOUNG = (3.0e5, 2.0e5, 1.2e5)  # from the lowest block to the highest [Pa]
@@ -56,23 +56,24 @@ def run(args):
     model = builder.finalize(args.device)
     solver, state = SolverXPBD(model, args.substeps, damping=0.3), model.state()
     contacts = SurfaceContacts(model, friction=FRICTION)
-    worst, volume, about = 1.0, [], {"solver": "XPBD", "version": wp.__version__}
+    scene = Scene(solver=solver, state=state, contacts=contacts, worst=1.0, volume=[])
+    about = {"solver": "XPBD", "version": wp.__version__}
     files = {"output": args.output, "picture": args.picture, "moments": (0.0, 0.08, 0.16, 1.0), "ground": 4.0}
     with Film(seconds=args.seconds, fps=args.fps, metadata=about, elevation=10.0, **files) as film:
-        for t in film.frames():
+        for t in film.frames(Saves(args, scene)):
             if t:
                 solver.step(state, state, None, contacts, film.dt)
             q, qd = state.particle_q.numpy().astype(float), state.particle_qd.numpy().copy()
             found = solver.statistics(state)
-            worst = min(worst, float(found.volume_ratio.min()))
-            volume.append(found.total_volume_ratio)
+            scene.worst = min(scene.worst, float(found.volume_ratio.min()))
+            scene.volume.append(found.total_volume_ratio)
             for k, block in enumerate(blocks):
                 film.show(f"block_{k}", Surface(q[block], faces[k], COLORS[k]), qd[block])
     middle = np.array([q[block].mean(axis=0) for block in blocks])
     speed = float(np.linalg.norm(qd, axis=1).max())
     print(f"{args.output}: {model.particle_count} particles, {model.tet_count} tetrahedra, {middle[-1, 1]:.3f} m")
     offset = np.linalg.norm((middle - middle[0])[:, [0, 2]], axis=1)
-    return Result(middle[:, 1], offset, speed, worst, np.array(volume))
+    return Result(middle[:, 1], offset, speed, scene.worst, np.array(scene.volume))
 
 
 def check(result):
@@ -89,6 +90,7 @@ def check(result):
 def main(argv=None):
     parser = SimulationParser(__doc__)
     add_film_options(parser, "soft_stack", seconds=2.0)
+    add_save_options(parser, "soft_stack")
     parser.add_argument("--cells", type=int, above=0, default=4, help="along each side of a block")
     parser.add_argument("--substeps", type=int, above=0, default=20, help="per frame")
     parser.add_argument("--device", default="cpu")

@@ -15,8 +15,8 @@ from matplotlib.figure import Figure
 
 import warpsim as wp
 from warpsim.plot import tube
-from warpsim.render import SimulationParser, progress
-from warpsim.solvers import Fluid, ModelBuilder, SolverSPH
+from warpsim.render import Saves, SimulationParser, add_save_options
+from warpsim.solvers import Fluid, ModelBuilder, Scene, SolverSPH
 from warpsim.solvers.sph.filling import add_fluid_box
 from warpsim.usd import UsdWriter
 
@@ -90,27 +90,28 @@ def run(args):
     dam, dt = Dam(args.cells, args.device), 1.0 / args.fps
     frames = max(1, round(args.seconds * args.fps))
     shown = {round(part * frames) for part in (0.15, 0.4, 0.65, 1.0)}
-    rows, moments, spent = [], [], 0.0
-    with UsdWriter(args.output, fps=args.fps, metadata={"solver": "WCSPH", "version": wp.__version__}) as usd:
+    scene = Scene(solver=dam.solver, state=dam.now, rows=[], moments=[], spent=0.0)
+    saves, about = Saves(args, scene), {"solver": "WCSPH", "version": wp.__version__}
+    with saves.watch(UsdWriter(args.output, fps=args.fps, metadata=about)) as usd:
         tank = tube([(0.0, TOP, 0.0), (0.0, 0.0, 0.0), (TANK, 0.0, 0.0), (TANK, TOP, 0.0)], 0.2 * dam.dx)
         usd.mesh("tank", tank.points, tank.triangles)
-        for frame in progress(range(frames + 1)):
+        for frame in saves.frames(range(frames + 1)):
             if frame:
                 begin = time.perf_counter()
                 dam.step(dt)
-                spent += time.perf_counter() - begin
+                scene.spent += time.perf_counter() - begin
             x, v, now = dam.state()
             usd.frame()
             fast = np.clip(np.linalg.norm(v, axis=1) / 6.0, 0.0, 1.0)[:, None]
             color = (1.0 - fast) * (0.01, 0.08, 0.25) + fast * (0.7, 0.85, 0.95)
             usd.points("water", x, 0.5 * dam.dx, color=color, velocities=v)
-            rows.append(measured(frame * dt, dam, x, now))
+            scene.rows.append(measured(frame * dt, dam, x, now))
             if frame in shown:
-                moments.append((f"t = {frame * dt:.2f} s", x, now.pressure))
-    draw(args.picture, moments, dam.dx)
-    rows = np.array(rows)
+                scene.moments.append((f"t = {frame * dt:.2f} s", x, now.pressure))
+    draw(args.picture, scene.moments, dam.dx)
+    rows = np.array(scene.rows)
     rows[:, 3] /= rows[0, 3]
-    print(f"{args.output}: {len(x)} particles of water, {frames} frames, {frames / spent:.1f} a second")
+    print(f"{args.output}: {len(x)} particles of water, {frames} frames, {frames / scene.spent:.1f} a second")
     return Result(rows, x.astype(np.float64), dam.dx)
 
 
@@ -136,6 +137,7 @@ def main(argv=None):
     parser.add_argument("--output", type=Path, default=Path("sph_dam.usdc"))
     parser.add_argument("--picture", type=Path, default=Path("sph_dam.png"))
     parser.add_argument("--device", default="cpu")
+    add_save_options(parser, "sph_dam")
     args = parser.parse_args(argv)
     return run(args)
 

@@ -11,8 +11,8 @@ import numpy as np
 
 import warpsim as wp
 from warpsim.plot import Balls, Surface
-from warpsim.render import Film, SimulationParser, add_film_options
-from warpsim.solvers import Fluid, ModelBuilder, SolverSPH
+from warpsim.render import Film, Saves, SimulationParser, add_film_options, add_save_options
+from warpsim.solvers import Fluid, ModelBuilder, Scene, SolverSPH
 from warpsim.solvers.sph.filling import add_fluid_box
 from warpsim.solvers.sph.surface import Surface as WaterSurface
 
@@ -51,12 +51,13 @@ def roughness(points):
 def run(args):
     """Simulate, write the animation and the picture, print a summary; returns a Result."""
     solver, state = build(args.cells, args.device)
-    surface, rows = WaterSurface(solver, cell=0.4 * solver.spacing, blur=1.8), []
+    surface = WaterSurface(solver, cell=0.4 * solver.spacing, blur=1.8)
+    scene = Scene(solver=solver, state=state, rows=[])
     radius = SIDE * (3.0 / (4.0 * math.pi)) ** (1.0 / 3.0)
     about = {"solver": "WCSPH", "version": wp.__version__}
     files = {"output": args.output, "picture": args.picture, "ground": 20.0 * SIDE, "moments": (0.0, 0.15, 0.4, 1.0)}
     with Film(seconds=args.seconds, fps=args.fps, metadata=about, azimuth=30.0, elevation=20.0, **files) as film:
-        for t in film.frames():
+        for t in film.frames(Saves(args, scene)):
             if t:
                 solver.step(state, state, dt=film.dt)
             q, v = state.particle_q.numpy().astype(float), state.particle_qd.numpy()
@@ -67,8 +68,8 @@ def run(args):
 
             film.show_balls("drop", Balls(q + LIFT, 0.5 * solver.spacing, BLUE), v, drawn=drawn)
             energy = solver.statistics(state).kinetic_energy / (4.0 * math.pi * radius**2 * TENSION)
-            rows.append((t, roughness(q), float(np.linalg.norm(v.mean(axis=0))), energy))
-    rows = np.array(rows)
+            scene.rows.append((t, roughness(q), float(np.linalg.norm(v.mean(axis=0))), energy))
+    rows = np.array(scene.rows)
     period = 2.0 * math.pi * math.sqrt(DENSITY * radius**3 / (8.0 * TENSION))
     swings = args.seconds / period
     print(f"{args.output}: {len(q)} particles, {swings:.2f} swings, corners {rows[-1, 1]:.3f} of a ball's")
@@ -88,6 +89,7 @@ def check(result):
 def main(argv=None):
     parser = SimulationParser(__doc__)
     add_film_options(parser, "water_drop", seconds=0.1, fps=500)
+    add_save_options(parser, "water_drop")
     parser.add_argument("--cells", type=int, above=3, default=11, help="particles along a side")
     parser.add_argument("--device", default="cpu")
     args = parser.parse_args(argv)

@@ -12,8 +12,8 @@ import numpy as np
 
 import warpsim as wp
 from warpsim.plot import Balls, Surface, box, box_edges
-from warpsim.render import Film, SimulationParser, add_film_options
-from warpsim.solvers import Fluid, ModelBuilder, SolverSPH
+from warpsim.render import Film, Saves, SimulationParser, add_film_options, add_save_options
+from warpsim.solvers import Fluid, ModelBuilder, Scene, SolverSPH
 from warpsim.solvers.scene.rotations import rotate
 from warpsim.solvers.sph.filling import add_fluid_box
 from warpsim.solvers.sph.surface import Surface as WaterSurface
@@ -85,14 +85,15 @@ class Result:
 
 def run(args):
     """Simulate, write the animation and the picture, print a summary; returns a Result."""
-    (solver, state), block, rows = build(args.spacing, args.device), Block(math.radians(args.tilt)), []
+    (solver, state), block = build(args.spacing, args.device), Block(math.radians(args.tilt))
     control, surface = solver.model.control(), WaterSurface(solver, anisotropic=True)
+    scene = Scene(solver=solver, state=state, control=control, block=vars(block), rows=[])
     steps = math.ceil(1.0 / (args.fps * 0.25 * solver.smoothing / (WATER.sound + 1.5)))
     about = {"solver": "WCSPH", "version": wp.__version__}
     files = {"output": args.output, "picture": args.picture, "ground": None, "moments": (0.0, 0.15, 0.3, 1.0)}
     with Film(seconds=args.seconds, fps=args.fps, metadata=about, azimuth=25.0, elevation=22.0, **files) as film:
         film.stand("tank", box_edges((-0.5 * SIDE, 0.0, -0.5 * SIDE), (0.5 * SIDE, RIM, 0.5 * SIDE), 0.003, STEEL))
-        for t in film.frames():
+        for t in film.frames(Saves(args, scene)):
             for _ in range(steps if t else 0):
                 pose = {"position": block.position, "rotation": block.rotation}
                 control.set_shape(0, **pose, velocity=block.velocity, angular_velocity=block.spin)
@@ -104,12 +105,12 @@ def run(args):
             film.show_balls("water", water, v, drawn=lambda: Surface(*surface.extract(state), BLUE))
             film.show("block", block.surface())
             up = rotate(block.rotation, np.array([[0.0, 1.0, 0.0]]))[0, 1]
-            rows.append((t, block.position[1], math.degrees(math.acos(min(up, 1.0)))))
+            scene.rows.append((t, block.position[1], math.degrees(math.acos(min(up, 1.0)))))
     under = block.mass / WATER.density
     expected = DEPTH + under / SIDE**2 + HALF[1] - under / (4.0 * HALF[0] * HALF[2])
     reach = 0.5 * (SIDE + solver.spacing)  # who is pressed half a spacing into a wall comes back
     lost = solver.statistics(state).outside((-reach, -0.5 * solver.spacing, -reach), (reach, 10.0, reach))
-    result = Result(np.array(rows), expected, lost, solver.spacing)
+    result = Result(np.array(scene.rows), expected, lost, solver.spacing)
     print(f"{args.output}: {len(q)} particles, the block is at {late(result):.3f} m; by Archimedes {expected:.3f} m")
     return result
 
@@ -130,6 +131,7 @@ def check(result):
 def main(argv=None):
     parser = SimulationParser(__doc__)
     add_film_options(parser, "water_float", seconds=1.2, fps=50)
+    add_save_options(parser, "water_float")
     parser.add_argument("--spacing", type=float, above=0, most=0.03, default=0.016, help="of particles [m]")
     parser.add_argument("--tilt", type=float, default=25.0, help="of the block that falls [deg]")
     parser.add_argument("--device", default="cpu")

@@ -13,7 +13,8 @@ import numpy as np
 
 import warpsim as wp
 from warpsim.plot import Surface, box
-from warpsim.render import Film, SimulationParser
+from warpsim.render import Film, Saves, SimulationParser, add_save_options
+from warpsim.solvers import Scene
 
 SIDE, SPEED = 4.0, 1.5  # pool [m], wave speed c [m/s]
 DROP, WIDTH, HEIGHT = (0.8, 0.5), 0.15, 0.30  # where the hump is, its radius and height [m]
@@ -67,14 +68,12 @@ class Result:
     reach: np.ndarray
 
 
-def simulate(hump, frames, steps, cfl, device):
-    """Yield the heights (n, n) of the last two steps at frame 0, 1, ..., `frames`."""
-    before, now = (wp.array(hump.astype(np.float32), dtype=float, device=device) for _ in range(2))
-    for frame in range(frames + 1):
-        for _ in range(steps if frame else 0):
-            wp.launch(leapfrog, dim=now.shape, inputs=[before, now, cfl * cfl], device=device)
-            before, now = now, before
-        yield before.numpy().copy(), now.numpy().copy()
+def advance(before, now, steps, cfl):
+    """The heights of the last two steps after some more of them."""
+    for _ in range(steps):
+        wp.launch(leapfrog, dim=now.shape, inputs=[before, now, cfl * cfl], device=now.device)
+        before, now = now, before
+    return before, now
 
 
 def run(args, cfl):
@@ -82,21 +81,23 @@ def run(args, cfl):
     x, z, triangles = grid(args.cells)
     distance = np.hypot(x - DROP[0], z - DROP[1])
     hump = HEIGHT * np.exp(-0.5 * (distance / WIDTH) ** 2)
-    rows = []
+    start = wp.array(hump.astype(np.float32), dtype=float, device=args.device)
+    scene = Scene(heights=(start, wp.clone(start)), rows=[])
     about = {"solver": "leapfrog", "version": wp.__version__, "cfl": cfl}
     files = {"output": args.output, "picture": args.picture, "moments": (0.0, 0.15, 0.4, 1.0)}
     with Film(seconds=args.seconds, fps=args.fps, metadata=about, elevation=34.0, panel=(480, 330), **files) as film:
         for number, wall in enumerate(pool()):
             film.stand(f"wall{number}", wall)
-        states = simulate(hump, film.count, args.steps, cfl, args.device)
-        for time, (before, now) in zip(film.frames(), states, strict=True):
+        for time in film.frames(Saves(args, scene)):
+            scene.heights = advance(*scene.heights, args.steps if time else 0, cfl)
+            before, now = (heights.numpy() for heights in scene.heights)
             points = np.stack([x, DEPTH + now, z], axis=-1).reshape(-1, 3)
             light = np.clip(0.25 + 2.5 * now.reshape(-1, 1) / HEIGHT, 0.0, 1.0)
             film.show("water", Surface(points, triangles, DEEP + light * (CREST - DEEP)))
             reach = distance[np.abs(now) > 0.01 * HEIGHT].max(initial=0.0)
-            rows.append((time, now.mean(dtype=float), energy(before, now, cfl), reach))
+            scene.rows.append((time, now.mean(dtype=float), energy(before, now, cfl), reach))
     print(f"{args.output}: {film.count + 1} frames of {args.cells} x {args.cells} cells, cfl {cfl:.2f}")
-    return Result(*np.array(rows).T)
+    return Result(*np.array(scene.rows).T)
 
 
 def check(result):
@@ -121,6 +122,7 @@ def main(argv=None):
     parser.add_argument("--output", type=Path, default=Path("wave.usdc"))
     parser.add_argument("--picture", type=Path, default=Path("wave.png"))
     parser.add_argument("--device", default="cpu")
+    add_save_options(parser, "wave")
     args = parser.parse_args(argv)
     cfl = SPEED * args.cells / (SIDE * args.fps * args.steps)  # c dt / dx
     if cfl > 0.5**0.5:

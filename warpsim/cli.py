@@ -113,7 +113,8 @@ def parser() -> argparse.ArgumentParser:
     info.set_defaults(command=show_info)
     run = commands.add_parser(
         "run", help="run an example; its own options follow its name",
-        usage="warpsim run [-h] [EXAMPLE [--copy | --notebook | --view] [ARGUMENT ...]]",
+        usage="warpsim run [-h] [EXAMPLE [--copy | --notebook | [--view] [--save-every N] [--resume FILE]] "
+        "[ARGUMENT ...]]",
     )  # fmt: skip
     run.set_defaults(command=list_examples)
     cache = commands.add_parser("cache", help="the compiled kernels on disk")
@@ -335,9 +336,13 @@ def run_example(name: str, arguments: list[str]) -> int:
 def _output_of(arguments: list[str], name: str) -> Path:
     """The animation that an example was told to write, or writes by itself."""
     options = argparse.ArgumentParser(add_help=False)
-    options.add_argument("--output", type=Path, default=Path(f"{name}.usdc"))
-    output: Path = options.parse_known_args(arguments)[0].output
-    return output
+    options.add_argument("--output", type=Path)
+    options.add_argument("--resume", type=Path)
+    chosen, _ = options.parse_known_args(arguments)
+    if chosen.output is None and chosen.resume is not None:
+        note = importlib.import_module("warpsim.render.saves").read_note(chosen.resume)
+        return Path(note["options"]["output"])
+    return Path(f"{name}.usdc") if chosen.output is None else chosen.output
 
 
 def _viewer() -> ModuleType:

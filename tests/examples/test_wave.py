@@ -29,10 +29,14 @@ def test_a_standing_mode_swings_at_its_exact_frequency(example):
     mode = np.cos(2.0 * phase)[:, None] * np.cos(3.0 * phase)[None, :]
     inner = np.sin(np.pi / cells) ** 2 + np.sin(1.5 * np.pi / cells) ** 2
     omega = 2.0 * np.arcsin(cfl * np.sqrt(inner))
-    states = list(example.simulate(mode, steps, 1, cfl, None))
+    heights = [example.wp.array(mode.astype(np.float32), dtype=float) for _ in range(2)]
+    states = [mode]
+    for _ in range(steps):
+        heights = example.advance(*heights, 1, cfl)
+        states.append(heights[1].numpy().copy())
     for n in (1, 50, 127, steps):
         amplitude = np.cos(omega * (n + 0.5)) / np.cos(0.5 * omega)  # both first steps are the mode
-        np.testing.assert_allclose(states[n][1], amplitude * mode, atol=2e-5)
+        np.testing.assert_allclose(states[n], amplitude * mode, atol=2e-5)
 
 
 def test_energy_is_that_of_the_mode(example):

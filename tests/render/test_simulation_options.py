@@ -1,11 +1,10 @@
 """Command lines of simulations: options have words and defaults, and long loops tell how far they are."""
 
-import importlib
 from pathlib import Path
 
 import pytest
 
-from warpsim.render import SimulationParser, add_film_options, progress
+from warpsim.render import SimulationParser, add_film_options
 
 
 def test_options_of_a_command_line():
@@ -25,18 +24,6 @@ def test_help_has_units_and_defaults():
     assert "--seconds SECONDS time to simulate [s] (default: 2.0)" in text
     assert "--output OUTPUT animation to write: .usd, .usda, .usdc or .usdz (default: drop.usdc)" in text
     assert text.endswith("--mesh MESH any file")
-
-
-def test_a_log_hears_of_long_loops_now_and_then(monkeypatch, capsys):
-    clock = iter([0.0, 2.0, 4.0, 6.0, 8.0])  # the start, and after each of four frames
-    monkeypatch.setattr(importlib.import_module("warpsim.render.progress").time, "monotonic", lambda: next(clock))
-    assert list(progress(range(4))) == [0, 1, 2, 3]
-    assert capsys.readouterr().err == "frame 3 of 4, about 2 s left\n"
-
-
-def test_short_loops_say_nothing(capsys):
-    assert list(progress([7, 8], "swing")) == [7, 8]
-    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize("given, told", [

@@ -11,8 +11,9 @@ import numpy as np
 from ..arguments import checked
 from ..plot import Balls, Surface, copies, render_meshes
 from ..plot.scene import Thing
+from ..progress import progress
 from ..usd import UsdError, UsdWriter
-from .progress import progress
+from .saves import Saves
 
 START_TO_END = (0.0, 1.0 / 3.0, 2.0 / 3.0, 1.0)
 """Moments of a picture, as parts of the whole time."""
@@ -48,7 +49,7 @@ class Film:
         if not 0.0 <= seconds * fps <= _FRAMES:
             raise UsdError(f"Film: {seconds} s at {fps} frames a second, expected 0 to {_FRAMES} frames")
         self.count = max(1, round(seconds * fps))
-        self.usd = UsdWriter(output, fps=fps, metadata=metadata)
+        self.usd: Any = UsdWriter(output, fps=fps, metadata=metadata)
         if ground is not None:
             self.usd.ground(size=ground)
         self._shown = {round(part * self.count) for part in moments}
@@ -74,9 +75,15 @@ class Film:
         self._standing.append(surface)
         self._write(name, surface, None)
 
-    def frames(self) -> Iterator[float]:
-        """The time [s] of each frame in turn, while stderr tells how far the film is."""
-        for frame in progress(range(self.count + 1)):
+    def frames(self, saves: Saves | None = None) -> Iterator[float]:
+        """The time [s] of each frame in turn, while stderr tells how far the film is.
+
+        saves: of a run that can be saved and gone on from; its frames begin where the file stands.
+        """
+        numbers = range(self.count + 1)
+        if saves is not None:
+            self.usd = saves.watch(self.usd, self._views)
+        for frame in progress(numbers) if saves is None else saves.frames(numbers):
             self.usd.frame()
             self._now = list(self._standing) if frame in self._shown else None
             yield frame * self.dt

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
+
+from ..errors import SceneFileError
+from .saves import FREE, read_note
 
 USUAL = {
     "--seconds": "time to simulate [s]",
@@ -13,6 +16,8 @@ USUAL = {
     "--output": "animation to write: .usd, .usda, .usdc or .usdz",
     "--picture": "picture to write: .png",
     "--device": "where kernels run: cpu, cuda:0, interp",
+    "--save-every": "frames between saves; the file is --output with the ending .scene, see docs/long_runs.md",
+    "--resume": "go on from this file, which --save-every wrote; with its options, where no others are given",
 }
 """What options mean that most simulations have."""
 
@@ -37,6 +42,50 @@ class SimulationParser(argparse.ArgumentParser):
         if options.get("default") not in (None, argparse.SUPPRESS):
             text = f"{text} (default: %(default)s)".strip()
         return super().add_argument(*names, help=text, **options)
+
+    def parse_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:
+        """The options; where `--resume` names a file, those of the run that was saved, unless others are given.
+
+        Ends the process with a message where the file cannot be gone on from, as for any other mistake.
+        """
+        options = super().parse_args(args, namespace)
+        if getattr(options, "resume", None) is not None:
+            try:
+                note = read_note(options.resume)
+            except (OSError, SceneFileError) as error:
+                self.error(f"argument --resume: {error}")
+            if note["example"] != options.example:
+                self.error(f"argument --resume: {options.resume} was saved by {note['example']}, not {options.example}")
+            self._adopt(note["options"], options, args)
+        return options
+
+    def error(self, message: str) -> NoReturn:
+        """End the process with a message; who has no frames to save says so."""
+        if message.startswith("unrecognized") and ("--save-every" in message or "--resume" in message):
+            message = f"{message}: this program has no frames that could be saved and gone on from"
+        super().error(message)
+
+    def _adopt(self, saved: dict[str, Any], options: argparse.Namespace, args: Sequence[str] | None) -> None:
+        """Take over options of a saved run. Refuses given ones that would make another run of it."""
+        absent = object()
+        blank = argparse.Namespace(**{action.dest: absent for action in self._actions})
+        given_ones = vars(super().parse_args(args, blank))
+        for action in self._actions:
+            name = action.dest
+            if name not in saved or name == "resume":
+                continue
+            value = _as_option(action, saved[name])
+            if given_ones[name] is absent:
+                setattr(options, name, value)
+            elif name not in FREE and getattr(options, name) != value:
+                self.error(f"argument {action.option_strings[0]}: the saved run has {value}\nhelp: leave it out")
+
+
+def _as_option(action: argparse.Action, value: Any) -> Any:
+    """The value of an option as parsing makes it, of one that a file holds."""
+    if isinstance(value, list):
+        return [_as_option(action, item) for item in value]
+    return Path(value) if action.type is Path and isinstance(value, str) else value
 
 
 def bounded_number(
@@ -63,3 +112,10 @@ def add_film_options(parser: argparse.ArgumentParser, name: str, seconds: float,
     parser.add_argument("--fps", type=bounded_number(int, above=0), default=fps)
     parser.add_argument("--output", type=Path, default=Path(f"{name}.usdc"))
     parser.add_argument("--picture", type=Path, default=Path(f"{name}.png"))
+
+
+def add_save_options(parser: argparse.ArgumentParser, name: str) -> None:
+    """Let a command line choose --save-every and --resume, see `Saves`; name: of the program, which files remember."""
+    parser.add_argument("--save-every", type=bounded_number(int, above=0), metavar="N")
+    parser.add_argument("--resume", type=Path, metavar="FILE")
+    parser.set_defaults(example=name)

@@ -6,7 +6,6 @@ import importlib
 import json
 import logging
 import os
-import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from ..frontend.translate.translator import shallow_enough
 from ..ir.dump import is_dumped, show
 from ..types.handles import ROWS, TABLE_NAME
 from .cache import object_cache
+from .compile_lock import CompileLock
 from .cuda import tools as cuda_tools
 from .cuda.code import KERNEL, CudaCode
 from .native import snippets, stacks
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("warpsim")
 
 # Front end and passes share caches of library functions; one compilation at a time keeps them whole.
-compiling = threading.RLock()
+compiling = CompileLock()
 
 _begun: dict[str, Future[bytes]] = {}
 """What other threads compile for a later `build`, by the keys of the disk cache."""

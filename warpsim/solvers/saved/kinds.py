@@ -24,8 +24,9 @@ _CLASSES = {
     "SolverSPH": "sph.solver", "SolverDFSPH": "sph.dfsph", "Fluid": "sph.fluid", "FluidStream": "sph.stream",
     "Ocean": "ocean.ocean", "Sea": "ocean.ocean", "Foam": "ocean.foam",
     "Floats": "ocean.buoyancy", "FloatState": "ocean.buoyancy",
+    "Surface": ".plot.scene", "Balls": ".plot.scene",
 }  # fmt: skip
-"""Savable classes and dataclasses, by the module of each."""
+"""Savable classes and dataclasses, by the module of each, from that of solvers."""
 _ADAPTERS = {
     "Model": "models", "Mesh": "geometry", "Volume": "geometry",
     "Spectrum": "seas", "SeaState": "seas", "Spreading": "seas",
@@ -62,7 +63,7 @@ def kind_named(name: Any) -> Kind:
         kind: Kind = importlib.import_module(f"{__package__}.{_ADAPTERS[name]}").KINDS[name]
         return kind
     if isinstance(name, str) and name in _CLASSES:
-        return _kind(getattr(importlib.import_module(f"{_SOLVERS}.{_CLASSES[name]}"), name))
+        return _kind(getattr(importlib.import_module(f".{_CLASSES[name]}", _SOLVERS), name))
     raise SceneFileError(f"an object is of the kind {shown(name)}, which this warpsim does not know")
 
 

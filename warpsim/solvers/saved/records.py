@@ -23,6 +23,12 @@ from .words import generator_of, state_of, type_of, words_of
 _IMPOSSIBLE = (WarpsimError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError, RecursionError)
 """What constructors and conversions raise for what no scene has."""
 
+_SCALARS = {
+    t.__name__: t
+    for t in (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64, np.float16, np.float32)
+}
+"""Numbers of NumPy that Python does not have itself."""
+
 
 class Recorder:
     """Turns values into JSON; objects and arrays become records, one each however often they are met."""
@@ -31,6 +37,7 @@ class Recorder:
         self.archive = ArchiveWriter()
         self.records: list[dict[str, Any]] = []
         self._numbers: dict[int, int] = {}
+        self._members: dict[int, str] = {}
         self._alive: list[Any] = []  # so that no id is used twice
         self._later: list[tuple[list[Any], ByObject]] = []
 
@@ -45,6 +52,8 @@ class Recorder:
     def encode(self, value: Any, label: str) -> Any:
         """The JSON of a value. Raises `SceneFileError` for what no file can hold; label: what to call it."""
         if isinstance(value, np.generic) and value.dtype.kind in "biuf":
+            if value.dtype.name in _SCALARS:
+                return {"scalar": [value.dtype.name, self.encode(value.item(), label)]}
             value = value.item()
         if value is None or isinstance(value, bool | str | int):
             return value
@@ -81,7 +90,10 @@ class Recorder:
     def _encode_numpy(self, values: np.ndarray, label: str) -> dict[str, Any]:
         if values.dtype.kind not in "biufc":
             raise SceneFileError(f"{label} is an array of {values.dtype}\nexpected: numbers")
-        return {"numpy": self.archive.add(label, values)}
+        if id(values) not in self._members:
+            self._members[id(values)] = self.archive.add(label, values)
+            self._alive.append(values)
+        return {"numpy": self._members[id(values)]}
 
     def _record(self, value: Any, label: str) -> int:
         """The number of the record of an object."""
@@ -121,6 +133,7 @@ class Reader:
         self._objects: dict[int, Any] = {}
         self._unfinished: list[int] = []
         self._begun: set[int] = set()
+        self._members: dict[str, np.ndarray] = {}
 
     def read(self, values: Any) -> dict[str, Any]:
         """The things of a scene by name, with all that they remember."""
@@ -156,8 +169,10 @@ class Reader:
             return float(content)
         if what == "range":
             return range(*content)
+        if what == "scalar":
+            return _SCALARS[content[0]](self.decode(content[1]))
         if what == "numpy":
-            return self.archive.array(content)
+            return self._numpy(content)
         if what == "vector":
             return type_of(content[0])(*self.decode(content[1]))
         if what == "type":
@@ -167,6 +182,12 @@ class Reader:
         if what == "by_object":
             return [(self.decode(owner), self.decode(item)) for owner, item in content]
         raise self.archive.broken(f"a value is {shown(value)}")
+
+    def _numpy(self, name: Any) -> np.ndarray:
+        """An array of NumPy: the same one wherever the file names it."""
+        if name not in self._members:
+            self._members[name] = self.archive.array(name)
+        return self._members[name]
 
     def _object(self, number: Any) -> Any:
         if number not in self._objects:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from ...arguments import checked
@@ -61,14 +62,17 @@ class Scene:
 
     @classmethod
     @checked
-    def load(cls, path: str | os.PathLike[str], device: Any = None) -> Scene:
-        """The scene of a file, on a device (default: the current one).
+    def load(cls, path: str | os.PathLike[str], device: Any = None, names: Sequence[str] | None = None) -> Scene:
+        """The scene of a file, on a device (default: the current one). names: what to make of it, None for all.
 
         Raises `SceneFileError` for files that are no scene, or of a version that this warpsim does not read, with the
         reason; OSError where there is none.
         """
         archive = ArchiveReader(path)
-        return cls(**Reader(archive, get_device(device)).read(archive.content.get("things")))
+        things = archive.content.get("things")
+        if isinstance(things, dict) and names is not None:
+            things = {name: things[name] for name in names if name in things}
+        return cls(**Reader(archive, get_device(device)).read(things))
 
     @checked
     def restore(self, path: str | os.PathLike[str]) -> None:
