@@ -1,7 +1,4 @@
-"""Boxes of grains: on a lattice, or packed at random without overlaps.
-
-Packing pushes balls that start anywhere apart until none overlap (W. Jodrey, E. Tory 1985, with radii that stay).
-"""
+"""Boxes of grains: on a lattice, or packed at random without overlaps."""
 
 from __future__ import annotations
 
@@ -11,20 +8,17 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.spatial import cKDTree
 
 from ...errors import ModelError, shown
 from ..scene.builder import ModelBuilder
 from ..scene.checks import refuse
+from .apart import pushed_apart
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 DENSEST = 0.55
 """The part of a box that balls fill at random in reasonable time; 0.64 is as dense as they get, away from walls."""
-_SWEEPS = 3000
-_TOUCH = 1.0e-3  # of the smallest radius: overlap that is left
-_FURTHER = 1.05  # than needed, so that it ends
 
 
 def add_grain_lattice(
@@ -71,29 +65,7 @@ def add_grain_pack(
     count = max(round(fraction * float(np.prod(high - low)) / mean), 1)
     radii = rng.uniform(smallest, largest, count)
     points = low + radii[:, None] + rng.random((count, 3)) * (high - low - 2.0 * radii[:, None])
-    return builder.add_particles(_pushed_apart(points, radii, low, high), vel, _mass(radii, density), radii)
-
-
-def _pushed_apart(points: np.ndarray, radii: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Places (n, 3) [m] at which balls do not overlap. Raises `ModelError` where there is no end to pushing."""
-    room, touch = radii[:, None], _TOUCH * radii.min()
-    for _ in range(_SWEEPS):
-        i, j = cKDTree(points).query_pairs(2.0 * radii.max(), output_type="ndarray").reshape(-1, 2).T
-        apart = points[i] - points[j]
-        gap = np.linalg.norm(apart, axis=1)
-        overlap = radii[i] + radii[j] - gap
-        if overlap.max(initial=0.0) < touch:
-            return points
-        near = overlap > 0.0
-        i, j, push = i[near], j[near], apart[near] * (0.5 * _FURTHER * overlap / np.maximum(gap, touch))[near, None]
-        moved = points.copy()
-        np.add.at(moved, i, push)
-        np.add.at(moved, j, -push)
-        points = np.clip(moved, low + room, high - room)
-    raise ModelError(
-        f"{len(points)} grains still overlap by up to {overlap.max() / radii.min():.1%} of the smallest radius\n"
-        "help: a smaller fraction, or a box of more diameters"
-    )
+    return builder.add_particles(pushed_apart(points, radii, low, high), vel, _mass(radii, density), radii)
 
 
 # ----- arguments ----------------------------------------------------------------------------------
