@@ -14,6 +14,7 @@ from scenes_to_save import SCENES, cloth, grains, numbers_of, soft, step
 
 import warpsim as wp
 from warpsim.errors import ArgumentTypeError, SceneFileError
+from warpsim.plot import Balls, Surface
 from warpsim.solvers import AutoSubsteps, Fluid, Material, ModelBuilder, Scene, ShapeConfig
 
 TYPES = [wp.float32, wp.float64, wp.int32, wp.uint64, wp.bool, wp.float16, wp.vec3, wp.mat33d, wp.quat, wp.transform]
@@ -136,6 +137,30 @@ def test_values_come_back_as_they_were(tmp_path):
     assert {name: getattr(scene, name) for name in things} == things
     nan = reloaded(tmp_path, x=float("nan"), n=np.float32(2.5), k=np.int64(7))
     assert nan.x != nan.x and nan.n == 2.5 and nan.k == 7
+    assert type(nan.n) is np.float32 and type(nan.k) is np.int64 and type(nan.x) is float
+
+
+def test_an_array_of_numpy_in_two_places_stays_one(tmp_path):
+    faces = np.arange(3000)
+    scene = reloaded(tmp_path, a=[faces, faces], b=faces, c=faces.copy())
+    assert scene.a[0] is scene.a[1] is scene.b and scene.c is not scene.b
+    assert (tmp_path / "things.scene").stat().st_size < 3 * faces.nbytes
+
+
+def test_some_things_of_a_file_alone(tmp_path):
+    Scene(**grains(), frame=7).save(tmp_path / "run.scene")
+    scene = Scene.load(tmp_path / "run.scene", names=["frame", "absent"])
+    assert vars(scene) == {"frame": 7}
+
+
+def test_surfaces_and_balls_of_pictures(tmp_path):
+    balls = Balls(np.eye(3), 0.5, (1.0, 0.0, 0.0))
+    surface = Surface(np.eye(3), [[0, 1, 2]])
+    scene = reloaded(tmp_path, views={"t = 0": [balls, surface]})
+    for thing, original in zip(scene.views["t = 0"], (balls, surface), strict=True):
+        assert type(thing) is type(original)
+        for name, value in vars(original).items():
+            np.testing.assert_array_equal(getattr(thing, name), value)
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "u1", "?", "c16", ">f8"])
