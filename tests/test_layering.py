@@ -156,7 +156,7 @@ LATE_IMPORTS = {
     ("warpsim.solvers.ocean.maps", "OpenEXR"): "optional: maps in other formats need none of it",
     ("warpsim.solvers", "<computed: f'.{SOLVERS[name]}'>"): "a solver loads its own modules alone",
     ("warpsim.solvers.saved.kinds", "<computed: f'{__package__}.{_ADAPTERS[name]}'>"): "what a scene has, no more",
-    ("warpsim.solvers.saved.kinds", "<computed: f'{_SOLVERS}.{_CLASSES[name]}'>"): "the same",
+    ("warpsim.solvers.saved.kinds", "<computed: f'.{_CLASSES[name]}'>"): "the same",
     ("warpsim.cli", "warpsim.solvers.validate"): "commands without solvers do not load them",
     ("warpsim.solvers.validate", "<computed: f'{_CASES}.{module}'>"): "cases are all modules of one folder",
     ("warpsim.solvers.validate", "<computed: _CASES>"): "the same",
@@ -250,7 +250,7 @@ def test_imports_stand_at_the_top():
 # How closely the folders of one place hang together: the most pairs of folders (or of verbs beside them) of which one
 # imports the other. More of them is a design that nobody keeps in mind.
 PAIRS = {
-    "warpsim.core.frontend": 10, "warpsim.core.passes": 6, "warpsim.core.emit": 25, "warpsim.core.runtime": 37,
+    "warpsim.core.frontend": 10, "warpsim.core.passes": 6, "warpsim.core.emit": 26, "warpsim.core.runtime": 37,
     "warpsim.geometry": 8, "warpsim.interop": 12, "warpsim.solvers": 25,
 }  # fmt: skip
 

@@ -136,6 +136,8 @@ class _Log:
     def tell(self, at_once: bool = False) -> None:
         """Write a line, if it is time and the loop goes on."""
         loop, now = self._loop, time.monotonic()
+        if at_once and not loop.compiles:
+            return  # the end of a compilation says nothing: others follow, or the item ends
         if now - self._told >= EVERY and loop.count < loop.total:
             self._told = now
             of = "" if loop.note else f" of {loop.total}"
