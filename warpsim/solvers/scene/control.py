@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ...arguments import checked, numbers
 from ...core.language import array, kernel, launch, tid
 from ...core.runtime.arrays.fixed import Fixed
-from ...errors import StateError
+from ...errors import StateError, shown
 from .fields import HasFields, field, fresh
 from .memory import Memory
 from .shapes import advance_pose
@@ -78,6 +80,7 @@ class Control(HasFields, Fixed):
         """Change parts of one shape's pose and twist from the host; `None` leaves a part alone.
 
         position [m], rotation: quaternion (x, y, z, w), velocity of the shape's origin [m/s], angular_velocity [rad/s].
+        Raises `StateError` for a shape that is none, for numbers that are not finite, and for a rotation of zeros.
         """
         self.check_replaced("control")
         if not 0 <= shape < self.model.shape_count:
@@ -88,7 +91,11 @@ class Control(HasFields, Fixed):
             (twist, 0, 3, angular_velocity, "angular_velocity"), (twist, 3, 3, velocity, "velocity"),
         ):  # fmt: skip
             if value is not None:
-                row[shape, first : first + size] = numbers(value, name, (size,))
+                part = row[shape, first : first + size]
+                part[:] = numbers(value, name, (size,))
+                if not np.isfinite(part).all() or (name == "rotation" and not part.any()):
+                    turn = ", not all of them 0" if name == "rotation" else ""
+                    raise StateError(f"{name} is {shown(value)}\nexpected: {size} finite numbers{turn}")
         self.shape_transform.assign(pose)
         self.shape_velocity.assign(twist)
 

@@ -9,6 +9,8 @@ A particle that comes out of the air has done so for the part gap / (gap + depth
 is set by the velocity update (`bounce`), and friction takes mu times that change of velocity there: both parts together
 are the whole impulse, whenever in the substep the impact is.
 
+What arrives faster than contact makes it meets the plane of the moment of impact (`strikes`).
+
 What moves farther in a substep than its radius is swept along its way, in the frame of the obstacle: it meets the plane
 that touches the obstacle where it comes in, also if it has come out on the other side since. Where a volume knows
 nothing the way is searched in pieces of the radius: the band around a surface is wider (`bands`).
@@ -22,7 +24,8 @@ What meets several obstacles in a substep meets one after the other, in the orde
 that those before left it. What one of them pushed goes a way that others have not seen, which is swept again (`ways`).
 Everything else has no velocity along the normal afterwards: what pushes a particle out of an obstacle does not throw
 it. On a curved obstacle that is the normal half way between both ends of the substep. Along the normal of the end, the
-way along the surface goes into it, by half of what the centripetal force turns it in a substep.
+way along the surface goes into it, by half of what the centripetal force turns it in a substep; the same holds for what
+an obstacle turns with itself.
 """
 
 from __future__ import annotations
@@ -32,18 +35,20 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 from ...core.language import (
-    Array, Float, Transform, Vec, array, array2d, clamp, dot, func, generic_struct, int32, kernel, launch,
+    Array, Float, Transform, Vec, abs, array, array2d, clamp, cross, dot, func, generic_struct, int32, kernel, launch,
     length, max, min, tid, uint64, vector,
 )  # fmt: skip
 from ...core.runtime.arrays.fixed import Fixed
 from ...core.lib.quaternions import quat_rotate
+from ...core.lib.spatial import spatial_bottom, spatial_top
 from ...core.lib.transforms import transform_get_rotation
 from ..contact.contacts import note_filled
 from ..scene.shapes import DISTANCE, ShapeType, advance_pose, surface_velocity, to_shape
 from .friction import friction_loss
 from .hits import Colliding, bounce_with, carry_on_with, hit_functions
 from .particle import move_to, position
-from .ways import CONVEX, LINES, THIN, enters, has_direction, recheck_with, sweep_with
+from .strikes import strike_turning_with, strike_with
+from .ways import CONVEX, LINES, THIN, VESSELS, enters, has_direction, recheck_with, sweep_with
 
 if TYPE_CHECKING:
     from ...core.frontend.functions.functions import Func
@@ -56,7 +61,7 @@ _SHARP = 0.25  # squared change of a unit normal in a substep beyond which it is
 
 @generic_struct
 class Obstacle:
-    """One shape in a substep. s: its number, source: see `shapes`. deepest: of `ShapeContact` [m]. h: time [s]."""
+    """One shape in h [s]. s: its number, source: see `shapes`. deepest: of `ShapeContactConstraints` [m]."""
 
     s: int32
     source: uint64
@@ -64,7 +69,7 @@ class Obstacle:
     h: Float
 
 
-class ShapeContact(Fixed):
+class ShapeContactConstraints(Fixed):
     """Particles against every shape, one launch each.
 
     depth [m]: how deep inside of a mesh or volume a particle may be and still be led out.
@@ -177,12 +182,82 @@ def detect_with(distance: Func, thin: bool, is_table: bool) -> Any:
     return detect
 
 
+@func
+def swing_along(n: Vec[3, Float], way: Vec[3, Float], twist: Vec[6, Float], h: Float) -> Float:
+    """What turning with an obstacle adds to a velocity along n [m/s]; way: in the world, in h [s]."""
+    return dot(cross(spatial_top(twist), way - h * spatial_bottom(twist)), n)
+
+
+def lead_back_with(distance: Func, vessel: bool) -> Any:
+    """Out of the wall of a vessel, which the plane of an impact leaves behind it."""
+
+    @func
+    def lead_back(
+        shape: Any, p: Vec[3, Float], keep: Float, pose: Transform[Float], scale: Vec[3, Float],
+        heights: Array[Float, 2], left: Float,
+    ) -> Vec[3, Float]:  # fmt: skip
+        """How far what has met a wall as so much of the substep was left is in the wall at its end [m]."""
+        back = 0.0 * p
+        if vessel and left > 0.0:
+            gap, outward = distance(to_shape(pose, p), scale, shape.source, heights, keep + shape.deepest)
+            if gap < keep:
+                back = (keep - gap) * quat_rotate(transform_get_rotation(pose), outward)
+        return back
+
+    return lead_back
+
+
+def touch_with(distance: Func, shape_type: ShapeType) -> Any:
+    """How a particle that is in a shape at the end of a substep came there."""
+    strike, strike_turning = strike_with(distance, shape_type), strike_turning_with(distance)
+
+    @func
+    def touch(
+        shape: Any, moving: Any, i: int32, free: Vec[3, Float], keep: Float, depth: Float, inward: Vec[3, Float],
+        left: Float, pose: Transform[Float], twist: Vec[6, Float], scale: Vec[3, Float], heights: Array[Float, 2],
+        fall: Float,
+    ) -> tuple[Float, Float, Float, Float, Float, Vec[3, Float], Vec[3, Float], Vec[3, Float]]:  # fmt: skip
+        """free: its velocity before; left: of the substep after a swept impact, or below zero; fall: what gravity makes
+        of a velocity in h.
+
+        The depth [m]; the part of the substep in contact; the same after an impact, or below zero; how fast an arrival
+        has to be that bounces [m/s]; by what the mean velocity along the normal is above that of the surface [m/s];
+        the normal; the velocity of the surface; the way in the frame of the shape, as it is turned at the end [m].
+        """
+        begun, p, h = moving.start[i], position(moving.x[i]), shape.h
+        rotation, past = transform_get_rotation(pose), advance_pose(pose, twist, -h)
+        n, u = quat_rotate(rotation, inward), surface_velocity(pose, twist, p)
+        once, here = to_shape(past, begun), to_shape(pose, p)
+        way, touched = quat_rotate(rotation, here - once), left
+        slow, bend = 2.0 * fall, 0.0 * h
+        if left < 0.0:
+            above, outward = distance(once, scale, shape.source, heights, keep + shape.deepest + length(way))
+            if not has_direction(outward):
+                above = keep - depth - dot(way, n)
+            touched = since_contact(above, keep, depth, length(way))
+            turn = turned_normal(n, quat_rotate(transform_get_rotation(past), outward), touched)
+            swing = touched * swing_along(n, p - begun, twist, h)
+            slow, bend = 2.0 * (fall + length(turn) * length(free - u) + abs(swing)), 0.5 * (dot(way, turn) / h - swing)
+            if above > keep and dot(free - u, n) < -slow:
+                depth, inward, left = strike(shape, once, here, keep, depth, inward, touched, scale, heights)
+                if left > 0.0:
+                    n, touched, slow, bend = quat_rotate(rotation, inward), left, 2.0 * fall, 0.0 * h
+        angular = spatial_top(twist)
+        if left > 0.0 and dot(angular, angular) > 0.0:
+            depth, n, u, touched = strike_turning(
+                shape, begun, p, keep, depth, n, left, pose, twist, scale, heights
+            )  # fmt: skip
+        return depth, touched, left, slow, bend, n, u, way
+
+    return touch
+
+
 @functools.cache
 def collide_with(shape_type: ShapeType, slots: int, looks: bool) -> Any:
     """The kernel for one type of shape, and particles that remember so many. looks: whether new ways are swept."""
-    distance, hits = DISTANCE[shape_type], hit_functions(slots)
-    hollowed = shape_type not in CONVEX
+    distance, hits, hollowed = DISTANCE[shape_type], hit_functions(slots), shape_type not in CONVEX
     detect = detect_with(distance, shape_type in THIN, shape_type is ShapeType.HEIGHTFIELD)
+    touch, lead_back = touch_with(distance, shape_type), lead_back_with(distance, shape_type in VESSELS)
 
     @kernel
     def collide(
@@ -194,42 +269,32 @@ def collide_with(shape_type: ShapeType, slots: int, looks: bool) -> Any:
         a = moving.x[i]
         if a[3] > 0.0:
             p, keep = position(a), moving.radius[i] + margin[s]
-            depth, inward, left = detect(shape, moving, i, keep, pose[s], twist[s], scale[s], heights)
+            deep, inward, left = detect(shape, moving, i, keep, pose[s], twist[s], scale[s], heights)
             begun = moving.start[i]
             if looks and hollowed:
                 if left > 0.0:  # what goes along a shape, and not into it, may still meet another part of it
                     moving.leg[i] = vector(begun[0], begun[1], begun[2], 1.0 + 0.0 * keep)
                     moving.bounced[i] = s + 1
-            if depth > 0.0 and has_direction(inward):
-                rotation = transform_get_rotation(pose[s])
-                n = quat_rotate(rotation, inward)
-                u = surface_velocity(pose[s], twist[s], p)
-                past = advance_pose(pose[s], twist[s], -h)
-                once = to_shape(past, begun)
-                way = quat_rotate(rotation, to_shape(pose[s], p) - once)
-                turn = 0.0 * n
-                touched = left
-                if left < 0.0:
-                    reach = keep + shape.deepest + length(way)
-                    above, outward = distance(once, scale[s], shape.source, heights, reach)
-                    if not has_direction(outward):
-                        above = keep - depth - dot(way, n)
-                    touched = since_contact(above, keep, depth, length(way))
-                    turn = turned_normal(n, quat_rotate(transform_get_rotation(past), outward), touched)
-                slot = hits.slot_of(moving, i, s)
-                coming = hits.velocity_before(moving, i, slot) - u
-                arrival = dot(coming, n)
+            if deep > 0.0 and has_direction(inward):
+                slot, fall = hits.slot_of(moving, i, s), h * length(gravity[0])
+                free = hits.velocity_before(moving, i, slot)
+                depth, touched, struck, slow, bend, n, u, way = touch(
+                    shape, moving, i, free, keep, deep, inward, left, pose[s], twist[s], scale[s], heights, fall
+                )  # fmt: skip
+                arrival = dot(free - u, n)
                 e, gained = h * 0.0, h * 0.0  # the second along n from gravity since the impact
-                if arrival < -2.0 * (h * length(gravity[0]) + length(turn) * length(coming)):
+                if arrival < -slow:
                     e = restitution[s]
                     gained = dot(gravity[0], n) * min(-depth / arrival, h)
                 away = (1.0 + e) * depth
                 slid = friction_loss(touched * (way - dot(way, n) * n), mu[s] * away, mu_static[s] * away)
-                moves = away * vector(n[0], n[1], n[2], 1.0 + 0.0 * away) + hits.pushed_by(moving, i, slot, s)
-                end = p + away * n - slid
+                back = lead_back(shape, p + away * n, keep, pose[s], scale[s], heights, struck)
+                moves = vector(away * n[0] + back[0], away * n[1] + back[1], away * n[2] + back[2], away)
+                end = p + away * n + back - slid
                 moving.x[i] = move_to(a, end)  # written at i only, and read before: so strips may run as lanes
-                leaving = max((1.0 + e) * gained - e * arrival, h * 0.0) + dot(u, n) + 0.5 * dot(way, turn) / h
-                hits.note(moving, i, slot, s, vector(n[0], n[1], n[2], leaving), moves)
+                leaving = max((1.0 + e) * gained - e * arrival, h * 0.0) + dot(u, n) + bend
+                hit = vector(n[0], n[1], n[2], leaving)
+                hits.note(moving, i, slot, s, hit, moves + hits.pushed_by(moving, i, slot, s))
                 if looks:
                     if left > 0.0 or length(end - begun) > moving.radius[i]:
                         at = begun + (1.0 - touched) * (p - begun)

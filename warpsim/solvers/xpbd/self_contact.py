@@ -49,25 +49,23 @@ def near_count(near: Near, i: int32) -> int32:
     return min(near.counts[i], near.neighbors.shape[1])
 
 
-class SelfContact(Fixed):
+class ParticleContactConstraints(Fixed):
     """Particles of a model against each other."""
 
     def __init__(self, model: Model):
         self.model = model
 
-    def forget(self, contacts: Contacts, workspace: Workspace) -> None:
+    def forget(self, workspace: Workspace) -> None:
         """Begin a substep, in which nothing has met anything."""
-        if contacts.bounces:
-            workspace.shove.zero_()
+        workspace.shove.zero_()
 
-    def resolve(self, contacts: Contacts, gravity: array, workspace: Workspace, h: float) -> None:
-        """Push apart what overlaps."""
+    def resolve(self, contacts: Contacts, gravity: array, workspace: Workspace, h: float, first: bool) -> None:
+        """Push apart what overlaps. first: in the first iteration of a substep."""
         m, w = self.model, workspace
         near, surface = Near(contacts.neighbors, contacts.counts, w.touching), [contacts.friction, contacts.restitution]
         moving = [gravity, h, m.particle_radius, w.start, w.v, w.x]
         launch(count_overlaps, m.particle_count, [near, m.particle_radius, w.start, w.x], device=m.device)
-        shove = w.shove if contacts.bounces else w.still
-        args = [near, int(contacts.bounces), *surface, *moving, w.apart, shove]
+        args = [near, int(contacts.bounces), int(first), *surface, *moving, w.apart, w.shove]
         launch(separate, m.particle_count, args, device=m.device)
         copy(w.x, w.apart)
 
@@ -156,19 +154,27 @@ def count_overlaps(near: Near, radius: array(dtype=Any), start: array(dtype=Any)
     near.touching[i] = met
 
 
+@func
+def stopping(coming: Vec[3, Float], normal: Vec[3, Float], mu: Float) -> Vec[3, Float]:
+    """What ends a motion against the normal, with the friction of that."""
+    against = dot(coming, normal)
+    return -against * normal - friction_loss(coming - against * normal, -mu * against, -mu * against)
+
+
 @kernel
 def separate(
-    near: Near, bounces: int32, mu: array(dtype=Any), restitution: array(dtype=Any), gravity: array(dtype=Any), h: Any,
-    radius: array(dtype=Any), start: array(dtype=Any), v: array(dtype=Any), x: array(dtype=Any),
-    apart: array(dtype=Any), shove: array(dtype=Any),
+    near: Near, bounces: int32, first: int32, mu: array(dtype=Any), restitution: array(dtype=Any),
+    gravity: array(dtype=Any), h: Any, radius: array(dtype=Any), start: array(dtype=Any), v: array(dtype=Any),
+    x: array(dtype=Any), apart: array(dtype=Any), shove: array(dtype=Any),
 ):  # fmt: skip
     """Particles out of each other, and what they slid on each other taken back.
 
-    shove: how far impacts, and overlaps from before, have pushed particles apart in this substep [m].
+    shove: by what ways of this substep are more than velocities [m]: how far impacts, and overlaps from before, have
+    pushed what bounces; less how far what does not bounce had come, so that its whole motion ends at once.
     """
     i = tid()
     a, slow = x[i], 2.0 * h * length(gravity[0])
-    total, away = position(a) * 0.0, position(a) * 0.0
+    total, away, late = position(a) * 0.0, position(a) * 0.0, position(a) * 0.0
     if near.touching[i] > 0:
         for n in range(near_count(near, i)):
             j = near.neighbors[i, n]
@@ -187,10 +193,11 @@ def separate(
                             left = clamp(keep - length(before), keep * 0.0, depth)
                             away = away + part * left * normal
                             depth = depth - left
+                        elif speed < 0.0 and first != 0:
+                            late = late + part * (1.0 - touched) * stopping(h * (v[i] - v[j]), normal, mu[0])
                         slid = friction_loss(touched * (way - dot(way, normal) * normal), mu[0] * depth, mu[0] * depth)
                         total = total + part * (depth * normal - slid)
-        if bounces != 0:
-            shove[i] = shove[i] + a[3] * away
+        shove[i] = shove[i] + a[3] * (away - late)
         a = apply_impulse(a, total + away)
     apart[i] = a
 

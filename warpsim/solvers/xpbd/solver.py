@@ -18,7 +18,7 @@ from ...core.runtime.arrays.fixed import Fixed
 from ...core.runtime.arrays.saved_contents import active
 from ...core.runtime.devices.capture import current_graph
 from ...core.runtime.rollout.footprint import may_run_again
-from ...errors import DivergenceError, ModelError, StateError
+from ...errors import DivergenceError, ModelError, StateError, shown
 from ..contact.contacts import Contacts
 from ..contact.surface_contacts import SurfaceContacts
 from ..graph_cache import GraphCache
@@ -33,17 +33,17 @@ from .aerodynamics import AIR, Aerodynamics
 from .alarms import Alarms
 from .attachment import Attachments
 from .bending import DIHEDRAL, ISOMETRIC, Bending
-from .contact import ShapeContact, place_shapes
+from .contact import ShapeContactConstraints, place_shapes
 from .distance import Springs
 from .hits import retract
 from .membrane import Membranes, has_membranes
 from .particle import pack, predict, unpack, update_velocity
 from .pressure import Pressures
 from .residuals import Residual, keep_contents, residuals
-from .self_contact import SelfContact
+from .self_contact import ParticleContactConstraints
 from .statistics import XPBDStatistics
 from .substeps import AutoSubsteps, Chosen, SubstepChooser, as_substeps
-from .surface_contact import SurfaceContact
+from .surface_contact import SurfaceContactConstraints
 from .sweeps import Sweeps
 from .tether import Tethers
 from .tetrahedron import Tetrahedra
@@ -95,8 +95,9 @@ class SolverXPBD(Fixed):
         self.workspace = Workspace(model)
         self.bending, self.order, self.relaxation = bending, order, float(relaxation)
         self.constraints = self._constraints(self.iterations > 1)
-        self.contact = ShapeContact(model, contact_depth)
-        self.self_contact, self.surface_contact = SelfContact(model), SurfaceContact(model)
+        self.contact = ShapeContactConstraints(model, contact_depth)
+        self.self_contact = ParticleContactConstraints(model)
+        self.surface_contact = SurfaceContactConstraints(model)
         self.sweeps = Sweeps(model)
         self.aerodynamics = Aerodynamics(model, air_density)
         self._rest = model.control()
@@ -199,15 +200,15 @@ class SolverXPBD(Fixed):
             for touching in contacts:
                 touching.begin_substep(self.workspace.start, self.workspace.v, h)
                 if isinstance(touching, Contacts):
-                    self.self_contact.forget(touching, self.workspace)
+                    self.self_contact.forget(self.workspace)
             self._require_finite(f"the prediction of substep {k}")
             for constraint in self.constraints.values():
                 constraint.reset(self.workspace.x)
-            for _ in range(self.iterations):
+            for iteration in range(self.iterations):
                 for name, constraint in self.constraints.items():
                     constraint.project(self.workspace.x)
                     self._require_finite(f"{name} in substep {k}")
-                self._collide(control, contacts, h)
+                self._collide(control, contacts, h, iteration == 0)
                 self._require_finite(f"contact in substep {k}")
             self._update_velocity(control, contacts, h)
         self._store(state_out)
@@ -232,7 +233,9 @@ class SolverXPBD(Fixed):
         if "attachments" in self.constraints:
             self.constraints["attachments"].aim(control, w.pose, real(t))
 
-    def _collide(self, control: Control, contacts: Sequence[Contacts | SurfaceContacts], h: float) -> None:
+    def _collide(
+        self, control: Control, contacts: Sequence[Contacts | SurfaceContacts], h: float, first: bool
+    ) -> None:  # fmt: skip
         w, h = self.workspace, self.model.dtype(h)
 
         def shapes() -> None:
@@ -244,7 +247,7 @@ class SolverXPBD(Fixed):
                 if isinstance(touching, SurfaceContacts):
                     self.surface_contact.resolve(touching, w.inv_mass, w.start, w.x)
                 else:
-                    self.self_contact.resolve(touching, control.gravity, w, h)
+                    self.self_contact.resolve(touching, control.gravity, w, h, first)
             shapes()
 
         surfaces = [touching for touching in contacts if isinstance(touching, SurfaceContacts)]
@@ -255,17 +258,18 @@ class SolverXPBD(Fixed):
 
     def _update_velocity(self, control: Control, contacts: Sequence[Contacts | SurfaceContacts], h: float) -> None:
         w, h = self.workspace, self.model.dtype(h)
-        bouncing = [touching for touching in contacts if isinstance(touching, Contacts) and touching.bounces]
+        balls = [touching for touching in contacts if isinstance(touching, Contacts)]
+        bouncing = [touching for touching in balls if touching.bounces]
         if bouncing:
             copy(w.arrival, w.v)
             copy(w.onward, w.v)
         if self.model.shape_count:
             if bouncing:
                 self.contact.carry_on(w)
-            self.contact.bounce(control, w, w.shove if bouncing else w.still, h)
+            self.contact.bounce(control, w, w.shove if balls else w.still, h)
         else:
             self._run(update_velocity, self.model.particle_count, w.x, w.start, h, w.v)
-            if bouncing:
+            if balls:
                 self._run(retract, self.model.particle_count, w.shove, h, w.v)
         for touching in bouncing:
             self.self_contact.bounce(touching, control.gravity, w, h)
@@ -426,11 +430,11 @@ def _as_tuple(
 def _as_time(dt: Any) -> float:
     """A time step as a float; raises `StateError` for what is none, and for one that is not above zero."""
     try:
-        seconds = float(dt)
+        seconds = math.nan if isinstance(dt, str | bytes | bytearray) else float(dt)
     except (TypeError, ValueError):
         seconds = math.nan
     if not (math.isfinite(seconds) and seconds > 0.0):
-        raise StateError(f"dt is {dt!r}\nexpected: a time step above 0 [s]")
+        raise StateError(f"dt is {shown(dt)}\nexpected: a time step above 0 [s]")
     return seconds
 
 

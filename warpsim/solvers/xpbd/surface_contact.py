@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ..scene.model import Model
 
 
-class SurfaceContact(Fixed):
+class SurfaceContactConstraints(Fixed):
     """Surfaces of a model against each other."""
 
     def __init__(self, model: Model):

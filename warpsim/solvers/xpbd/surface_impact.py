@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _SWEEPS = 12  # of a round
 
 
-class SurfaceImpact(Fixed):
+class SurfaceImpactConstraints(Fixed):
     """What surfaces of a model do to each other where they meet."""
 
     def __init__(self, model: Model):

@@ -18,7 +18,7 @@ from ...core.runtime.commands.conditional import capture_if, capture_while
 from ...core.runtime.devices.capture import current_graph
 from ..contact.contacts import note_filled
 from .impact_zones import ImpactZones
-from .surface_impact import SurfaceImpact
+from .surface_impact import SurfaceImpactConstraints
 
 if TYPE_CHECKING:
     from ..contact.surface_contacts import SurfaceContacts
@@ -37,7 +37,7 @@ class Sweeps(Fixed):
     def __init__(self, model: Model):
         self.model = model
         self.going, self.rounds = zeros(1, int32, model.device), zeros(1, int32, model.device)
-        self.impact, self.zones = SurfaceImpact(model), ImpactZones(model)
+        self.impact, self.zones = SurfaceImpactConstraints(model), ImpactZones(model)
 
     @property
     def arrays(self) -> list[Any]:

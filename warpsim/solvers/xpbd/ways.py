@@ -18,6 +18,7 @@ from ...core.lib.quaternions import quat_rotate
 from ...core.lib.transforms import transform_get_rotation
 from ..scene.shapes import DISTANCE, ShapeType, advance_pose, surface_velocity, to_shape, to_world
 from .hits import hit_functions
+from .mesh_walls import wall_ahead_with
 from .particle import move_to, position
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ THIN = {
     ShapeType.HEIGHTFIELD,
 }  # what has another side to come out of
 CONVEX = {ShapeType.SPHERE, ShapeType.BOX, ShapeType.CAPSULE, ShapeType.CYLINDER}
+VESSELS = {ShapeType.HOLLOW_SPHERE, ShapeType.HOLLOW_CYLINDER, ShapeType.HOLLOW_CAPSULE}
+HOLLOWED = THIN - CONVEX  # of which a particle may meet several parts at once
 LEG, WHOLE = 0, 1  # lines that are swept again: since the last push, and of the whole substep
 LINES = (LEG, LEG, WHOLE)
 _ADVANCES = 32  # of a sweep
@@ -147,7 +150,7 @@ def recheck_with(shape_type: ShapeType, slots: int) -> Any:
     """The kernel that sweeps new ways, for one type of shape, and particles that remember so many."""
     distance, meet = DISTANCE[shape_type], meet_with(slots)
     sweep = sweep_with(distance, shape_type is ShapeType.HEIGHTFIELD, passes=True)
-    convex = shape_type in CONVEX
+    wall_ahead, convex = wall_ahead_with(shape_type), shape_type in CONVEX
 
     @kernel
     def recheck(
@@ -172,9 +175,15 @@ def recheck_with(shape_type: ShapeType, slots: int) -> Any:
             way = here - once
             far = length(way)
             t = sweep(once, here, keep, scale[s], shape.source, heights)
+            when, wall = wall_ahead(once, here, keep, scale[s], shape.source, heights)
+            crossed = when < t
+            if crossed:
+                t = max(when, 0.0 * far)
             if t < 1.0:
                 touch = once + t * way
                 above, inward = distance(touch, scale[s], shape.source, heights, 2.0 * keep + far)
+                if crossed:
+                    above, inward = keep + (t - when) * dot(wall, way), wall
                 depth = keep - above - dot(here - touch, inward)
                 if has_direction(inward) and depth > CLOSE * far and (t > 0.0 or above > -_NEAR * far):
                     rotation = transform_get_rotation(pose[s])

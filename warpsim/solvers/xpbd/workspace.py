@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ...core.language import array, int32, zeros
 from ...core.runtime.arrays.fixed import Fixed
 from .hits import MOST
+from .ways import HOLLOWED
 
 if TYPE_CHECKING:
     from ..scene.model import Model
@@ -25,8 +26,9 @@ class Workspace(Fixed):
 
     def __init__(self, model: Model):
         options: dict[str, Any] = {"device": model.device, "requires_grad": True}
-        n, self.slots = model.particle_count, max(1, min(model.shape_count, MOST))
-        sizes = [n if k < model.shape_count else 0 for k in range(MOST)]
+        walls = sum(MOST if kind in HOLLOWED else 1 for kind in model.shape_type)
+        n, self.slots = model.particle_count, max(1, min(walls, MOST))
+        sizes = [n if k < walls else 0 for k in range(MOST)]
         self.x = zeros(n, model.vec4, **options)
         self.inv_mass = zeros(n, model.dtype, **options)
         self.v, self.start, self.force = (zeros(n, model.vec3, **options) for _ in range(3))
