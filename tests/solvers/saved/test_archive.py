@@ -69,8 +69,8 @@ def test_files_that_are_no_scenes_are_refused_with_a_reason(tmp_path):
 def test_a_file_of_another_version_is_refused_with_both_versions(tmp_path):
     path = tmp_path / "run.scene"
     saved(path)
-    edited(path, version=2)
-    refused(path, "it has version 2 of the format; this warpsim reads version 1")
+    edited(path, version=1)
+    refused(path, "it has version 1 of the format; this warpsim reads version 2")
 
 
 def test_a_thing_with_the_name_of_a_method_is_refused(tmp_path):

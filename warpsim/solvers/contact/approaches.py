@@ -115,7 +115,7 @@ def find_approaching(
     own = length(way)
     if own > _SLOW * margin:
         reach = rest.radius[i] + widest[0] + margin + 1.5 * own  # from the middle of the way; others go as far at most
-        for j in hash_grid_neighbors(grid, p + 0.5 * way, reach):
+        for j in hash_grid_neighbors(grid, p + 0.5 * way, reach, rest.world[i]):
             speed = qd[j] - drift[0]
             other = dot(speed, speed)
             if other < square or (other == square and j < i):

@@ -34,16 +34,17 @@ def bodies_of(model: Model) -> np.ndarray:
 
 @generic_struct
 class AtRest:
-    """Where particles rest, how large they are now, and of which bodies they are."""
+    """Where particles rest, how large they are now, and of which bodies and worlds they are."""
 
     place: Array[Vec[3, Float]]
     radius: Array[Float]
     body: array(dtype=int32)
+    world: array(dtype=int32)
 
 
 def at_rest(model: Model, bodies: array) -> Any:
     """`AtRest` of a model's particles."""
-    return AtRest[model.dtype](model.particle_q, model.particle_radius, bodies)
+    return AtRest[model.dtype](model.particle_q, model.particle_radius, bodies, model.particle_world)
 
 
 @func

@@ -70,7 +70,7 @@ class Contacts(Fixed):
         self.neighbors = zeros((n, capacity), int32, model.device)
         self.counts = zeros(n, int32, model.device)
         self.grid = HashGrid(64, 64, 64, device=model.device, dtype=model.dtype)
-        self.grid.reserve(n)  # steps that are replayed from checkpoints may not allocate
+        self.grid.reserve(n, model.world_count > 1)  # steps that are replayed from checkpoints may not allocate
         self.start = zeros(n, model.vec3, model.device)
         self.approaches = Approaches(model, capacity)
 
@@ -122,7 +122,7 @@ class Contacts(Fixed):
         if m.particle_count:
             note_filled(self._lists)
             approaches.measure(qd)
-            self.grid.build(q, self._cell)
+            self.grid.build(q, self._cell, m.particle_world if m.world_count > 1 else None)
             args = [self.grid.id, q, at_rest(m, self.bodies), self.margin, approaches.widest]
             args += [self.start, self.neighbors, self.counts]
             launch(find_pairs, m.particle_count, args, device=m.device, record_tape=False)
@@ -139,10 +139,10 @@ def coefficient_of(model: Model, coefficient: float) -> Any:
 
 def _check_apart(model: Model) -> None:
     """Refuse free particles with a radius that rest at the same place, unless a spring joins them."""
-    q = model.particle_q.numpy()
+    q, world = model.particle_q.numpy(), model.particle_world.numpy()
     solid = np.flatnonzero((model.particle_radius.numpy() > 0.0) & (model.particle_mass.numpy() > 0.0))
-    order = solid[np.lexsort(q[solid].T)]
-    same = (q[order[:-1]] == q[order[1:]]).all(axis=1)
+    order = solid[np.lexsort((*q[solid].T, world[solid]))]
+    same = (q[order[:-1]] == q[order[1:]]).all(axis=1) & (world[order[:-1]] == world[order[1:]])
     joined = {tuple(sorted(pair)) for pair in model.spring_indices.numpy().tolist()} if same.any() else set()
     for pair in zip(order[:-1][same].tolist(), order[1:][same].tolist(), strict=True):
         if pair not in joined:
@@ -167,7 +167,7 @@ def find_pairs(
     i = tid()
     p, r = q[i], rest.radius[i]
     count = int32(0)
-    for j in hash_grid_neighbors(grid, p, 2.0 * widest[0] + margin):
+    for j in hash_grid_neighbors(grid, p, 2.0 * widest[0] + margin, rest.world[i]):
         if j != i:
             touch = r + rest.radius[j]
             apart = q[j] - p

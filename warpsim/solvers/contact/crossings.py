@@ -16,14 +16,16 @@ from ...core.language import (
     vec3, vec3i, zeros,
 )  # fmt: skip
 from ...geometry.bvh.bvh import Bvh
-from ...geometry.bvh.query import bvh_query_aabb
+from ...geometry.bvh.query import bvh_get_group_root, bvh_query_aabb
 from ..scene.cloth import edges as edges_of
 from ..scene.shapes import for_shape, to_shape
-from .surface_trees import bound_motions, exact, reach_of, single
+from ..scene.world_rows import of_world
+from .surface_trees import bound_motions, exact, reach_of, single, worlds_of
 
 if TYPE_CHECKING:
     from ...core.frontend.functions.functions import Func
     from ..scene.model import Model
+    from ..scene.shape_groups import ShapeGroup
 
 _CURE = "help: more substeps, so that nothing moves far in one, or larger radii"
 _ROUNDING = 1.0e-5  # of places where particles rest on a surface [m]
@@ -44,14 +46,15 @@ def first_crossing(model: Model, q: array) -> str | None:
     still = [q, q, zeros(model.particle_count, model.dtype, device), model.dtype(0.0)]
     launch(bound_motions, model.tri_count, [model.tri_indices, *still, lower, upper], device=device, record_tape=False)
     pierced, first = full(len(edges), -1, int32, device), full(1, len(edges), int32, device)
-    tree = Bvh(lower, upper)
-    arguments = [tree.id, model.tri_indices, ends, q, pierced, first]
+    tree = Bvh(lower, upper, groups=worlds_of(model, model.tri_indices))
+    arguments = [tree.id, model.tri_indices, ends, model.particle_world, q, pierced, first]
     launch(find_crossings, len(edges), arguments, device=device, record_tape=False)
     edge = int(first.numpy()[0])
     if edge == len(edges):
         return None
     corners = model.tri_indices.numpy()[pierced.numpy()[edge]].tolist()
-    return f"the edge of particles {edges[edge].tolist()} goes through the triangle of particles {corners}\n{_CURE}"
+    name = f"the edge of particles {edges[edge].tolist()}{of_world(model, edges[edge, 0])}"
+    return f"{name} goes through the triangle of particles {corners}\n{_CURE}"
 
 
 def deepest_inside(model: Model, q: array, poses: array) -> str | None:
@@ -62,12 +65,13 @@ def deepest_inside(model: Model, q: array, poses: array) -> str | None:
     """
     radius, free = model.particle_radius.numpy(), _free(model)
     deepest, name = 0.0, None
-    for s, inside in enumerate(_depths(model, q, poses)):
+    for group, inside in _depths(model, q, poses, model.particle_world.numpy()):
         depth = np.where(free, inside, 0.0)
         depth[depth <= np.maximum(radius, _ROUNDING)] = 0.0
         if depth.max(initial=0.0) > deepest:
-            deepest = float(depth.max())
-            name = f"particle {int(depth.argmax())} is {deepest:.3g} m deep in shape {s}\n{_CURE}"
+            deepest, i = float(depth.max()), int(depth.argmax())
+            s = group.listed[model.particle_world.numpy()[i]]
+            name = f"particle {i}{of_world(model, i)} is {deepest:.3g} m deep in shape {s}\n{_CURE}"
     return name
 
 
@@ -83,13 +87,15 @@ def deepest_edge(model: Model, q: array, poses: array) -> str | None:
     one, other = places[ends[:, 0]], places[ends[:, 1]]
     middles = array(0.5 * (one + other), dtype=model.vec3, device=model.device)
     keep = np.maximum(model.particle_radius.numpy()[ends].max(axis=1), 0.25 * np.linalg.norm(one - other, axis=1))
-    depths = np.array(list(_depths(model, middles, poses)))
+    world = model.particle_world.numpy()[ends[:, 0]]
+    depths = np.array([depth for _, depth in _depths(model, middles, poses, world)])
     depths[:, ~_free(model)[ends].all(axis=1)] = 0.0
     depths[depths <= np.maximum(keep, _ROUNDING)] = 0.0
-    s, e = np.unravel_index(depths.argmax(), depths.shape)
-    if not depths[s, e] > 0.0:
+    g, e = np.unravel_index(depths.argmax(), depths.shape)
+    if not depths[g, e] > 0.0:
         return None
-    return f"the edge of particles {ends[e].tolist()} is {depths[s, e]:.3g} m deep in shape {s}\n{_CURE}"
+    name, s = f"the edge of particles {ends[e].tolist()}{of_world(model, ends[e, 0])}", model.shape_groups[g]
+    return f"{name} is {depths[g, e]:.3g} m deep in shape {s.listed[world[e]]}\n{_CURE}"
 
 
 def _free(model: Model) -> np.ndarray:
@@ -99,14 +105,17 @@ def _free(model: Model) -> np.ndarray:
     return free
 
 
-def _depths(model: Model, points: array, poses: array) -> Iterator[np.ndarray]:
-    """How deep points are in each shape [m], (points,)."""
-    for s in range(model.shape_count):
-        out = zeros(len(points), float64, model.device)
-        shape = [s, poses, model.shape_scale, model.shape_source[s], model.shape_heights[s]]
+def _depths(
+    model: Model, points: array, poses: array, world: np.ndarray
+) -> Iterator[tuple[ShapeGroup, np.ndarray]]:  # fmt: skip
+    """How deep points are in the shape of each group that is in their world [m], (points,); 0 where none is."""
+    of = array(world, dtype=int32, device=model.device)
+    for group in model.shape_groups:
+        out, s = zeros(len(points), float64, model.device), group.shape
+        shape = [group.numbers, of, poses, model.shape_scale, model.shape_source[s], model.shape_heights[s]]
         launch(_depth_kernel(model.shape_type[s]), len(points), [*shape, points, out], device=model.device,
                record_tape=False)  # fmt: skip
-        yield out.numpy().copy()
+        yield group, out.numpy().copy()
 
 
 @func
@@ -123,8 +132,8 @@ def passes_through(p: Vec[3, float64], q: Vec[3, float64], a: Any, b: Any, c: An
 
 @kernel
 def find_crossings(
-    tree: uint64, faces: array(dtype=vec3i), ends: array(dtype=vec2i), q: array(dtype=Any), pierced: array(dtype=int32),
-    first: array(dtype=int32),
+    tree: uint64, faces: array(dtype=vec3i), ends: array(dtype=vec2i), world: array(dtype=int32), q: array(dtype=Any),
+    pierced: array(dtype=int32), first: array(dtype=int32),
 ):  # fmt: skip
     """The first triangle that each edge passes through, and the first edge that does."""
     e = tid()
@@ -132,9 +141,9 @@ def find_crossings(
     low, high = min(single(q[i]), single(q[j])), max(single(q[i]), single(q[j]))
     more = reach_of(low, high, 0.0)
     p, r = exact(q[i]), exact(q[j])
-    for t in bvh_query_aabb(tree, low - more, high + more):
+    for t in bvh_query_aabb(tree, low - more, high + more, bvh_get_group_root(tree, world[i])):
         a, b, c = faces[t][0], faces[t][1], faces[t][2]
-        if i != a and i != b and i != c and j != a and j != b and j != c:
+        if world[i] == world[a] and i != a and i != b and i != c and j != a and j != b and j != c:
             if passes_through(p, r, exact(q[a]), exact(q[b]), exact(q[c])):
                 if pierced[e] < 0 or t < pierced[e]:
                     pierced[e] = t
@@ -146,12 +155,14 @@ def find_crossings(
 def _depth_kernel(distance: Func) -> Any:
     @kernel(enable_backward=False)
     def measure_depth(
-        s: int32, pose: array(dtype=Any), scale: array(dtype=Any), source: uint64, heights: array(dtype=Any, ndim=2),
-        q: array(dtype=Any), depth: array(dtype=float64),
+        numbers: array(dtype=int32), world: array(dtype=int32), pose: array(dtype=Any), scale: array(dtype=Any),
+        source: uint64, heights: array(dtype=Any, ndim=2), q: array(dtype=Any), depth: array(dtype=float64),
     ):  # fmt: skip
         i = tid()
-        here = to_shape(pose[s], q[i])
-        away, _ = distance(here, scale[s], source, heights, here.dtype(_FAR))
-        depth[i] = float64(-away)
+        s = numbers[world[i]]
+        if s >= 0:
+            here = to_shape(pose[s], q[i])
+            away, _ = distance(here, scale[s], source, heights, here.dtype(_FAR))
+            depth[i] = float64(-away)
 
     return measure_depth

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from ...core.language import array, full, int32, kernel, launch, length, max, min, tid, uint64, vec2i, vec3i
-from ...geometry.bvh.query import bvh_query_aabb
+from ...geometry.bvh.query import bvh_get_group_root, bvh_query_aabb
 from ..scene.start_warning import StartWarning
 from .bodies import APART, may_touch
 from .gaps import edge_gap, face_gap
@@ -27,7 +27,11 @@ def warn_of_balls(model: Model, bodies: np.ndarray, stacklevel: int) -> None:
     solid = np.flatnonzero((radius > 0.0) & np.isfinite(q).all(axis=1))
     if not bodies.max(initial=0) or not solid.size:
         return
-    near = cKDTree(q[solid]).query_ball_point(q[solid], 2.0 * radius[solid])  # of the larger, who finds the smaller
+    places = q[solid]
+    if model.world_count > 1:  # worlds beside each other, in a direction of their own
+        beside = 4.0 * radius.max() * model.particle_world.numpy()[solid].astype(np.float64)
+        places = np.column_stack([places, beside])
+    near = cKDTree(places).query_ball_point(places, 2.0 * radius[solid])  # of the larger, who finds the smaller
     one = np.repeat(solid, [len(listed) for listed in near])
     other = solid[np.concatenate([np.asarray(listed, dtype=np.int64) for listed in near])]
     depth = radius[one] + radius[other] - np.linalg.norm(q[one] - q[other], axis=1)
@@ -48,7 +52,7 @@ def warn_of_surfaces(model: Model, edges: array, trees: SurfaceTrees, bodies: ar
     """
     if not bodies.numpy().max(initial=0):
         return
-    rest = [model.particle_q, model.particle_radius, model.particle_mass, bodies]
+    rest = [model.particle_q, model.particle_radius, model.particle_mass, bodies, model.particle_world]
     for elements, count, tree, find, names in (
         (model.tri_indices, model.particle_count, trees.of_faces, find_in_faces, ("particle", "triangle")),
         (edges, len(edges), trees.of_edges, find_in_edges, ("edge", "edge")),
@@ -71,14 +75,15 @@ def _warn(problem: str, stacklevel: int) -> None:
 @kernel(enable_backward=False)
 def find_in_faces(
     tree: uint64, faces: array(dtype=vec3i), rest: array(dtype=Any), radius: array(dtype=Any), mass: array(dtype=Any),
-    body: array(dtype=int32), first: array(dtype=int32), depth: array(dtype=Any),
+    body: array(dtype=int32), world: array(dtype=int32), first: array(dtype=int32), depth: array(dtype=Any),
 ):  # fmt: skip
     """The first triangle of another body that a particle starts in."""
     i = tid()
     more = reach_of(single(rest[i]), single(rest[i]), radius[i])
-    for t in bvh_query_aabb(tree, single(rest[i]) - more, single(rest[i]) + more):
+    root = bvh_get_group_root(tree, world[i])
+    for t in bvh_query_aabb(tree, single(rest[i]) - more, single(rest[i]) + more, root):
         a, b, c = faces[t][0], faces[t][1], faces[t][2]
-        if body[i] != body[a] and (first[i] < 0 or t < first[i]):
+        if world[i] == world[a] and body[i] != body[a] and (first[i] < 0 or t < first[i]):
             touch = radius[i] + max(radius[a], max(radius[b], radius[c]))
             once = face_gap(rest[i], rest[a], rest[b], rest[c])
             heavy = max(max(mass[i], mass[a]), max(mass[b], mass[c]))
@@ -89,16 +94,16 @@ def find_in_faces(
 @kernel(enable_backward=False)
 def find_in_edges(
     tree: uint64, ends: array(dtype=vec2i), rest: array(dtype=Any), radius: array(dtype=Any), mass: array(dtype=Any),
-    body: array(dtype=int32), first: array(dtype=int32), depth: array(dtype=Any),
+    body: array(dtype=int32), world: array(dtype=int32), first: array(dtype=int32), depth: array(dtype=Any),
 ):  # fmt: skip
     """The first edge of another body and of higher number that an edge starts in."""
     e = tid()
     a, b = ends[e][0], ends[e][1]
     low, high = min(single(rest[a]), single(rest[b])), max(single(rest[a]), single(rest[b]))
     more = reach_of(low, high, max(radius[a], radius[b]))
-    for f in bvh_query_aabb(tree, low - more, high + more):
+    for f in bvh_query_aabb(tree, low - more, high + more, bvh_get_group_root(tree, world[a])):
         c, d = ends[f][0], ends[f][1]
-        if f > e and body[a] != body[c] and (first[e] < 0 or f < first[e]):
+        if f > e and world[a] == world[c] and body[a] != body[c] and (first[e] < 0 or f < first[e]):
             touch = max(radius[a], radius[b]) + max(radius[c], radius[d])
             once = edge_gap(rest[a], rest[b], rest[c], rest[d])
             heavy = max(max(mass[a], mass[b]), max(mass[c], mass[d]))

@@ -26,7 +26,7 @@ from ...core.language import (
 )  # fmt: skip
 from ...core.runtime.arrays.fixed import Fixed
 from ...errors import ModelError, StateError
-from ...geometry.bvh.query import bvh_query_aabb
+from ...geometry.bvh.query import bvh_get_group_root, bvh_query_aabb
 from ..scene.cloth import edges as edges_of
 from ..scene.memory import Memory, refill_all
 from .bodies import at_rest, bodies_of, may_touch
@@ -60,7 +60,8 @@ class SurfaceContacts(Fixed):
 
     corners: vec4i (contacts,): a particle and a triangle's corners, from `offsets[particles]` on the ends of two edges.
     away: vec3 (contacts,), along the normal from the second to the first, or zero where one is beside the other [m].
-    fast: one number, not zero where something may go through something in the present substep. impacts: what does.
+    fast: one number, not zero where something may go through something in the present substep. hurried: the same, and
+    then such a number for each world. impacts: what goes through.
     push, weights, crowd: memory for what a solver computes of each contact and particle.
     Raises `ModelError` for numbers without meaning, and for models without triangles.
     """
@@ -85,9 +86,10 @@ class SurfaceContacts(Fixed):
         self.counts, self.offsets = zeros(owners + 1, int32, device), zeros(owners + 1, int32, device)
         self.corners, self.away = zeros(capacity * n, vec4i, device), zeros(capacity * n, model.vec3, device)
         self.lost = zeros(1, int32, device)
-        self.counters, self.firsts = zeros(2 * n + 3, int32, device), zeros(n + 1, int32, device)
-        self.uses, self.cursor = self.counters[: n + 1], self.counters[n + 1 : -1]
-        self.fast = self.counters[2 * n + 2 :]
+        self.counters, self.firsts = zeros(2 * n + 3 + model.world_count, int32, device), zeros(n + 1, int32, device)
+        self.uses, self.cursor = self.counters[: n + 1], self.counters[n + 1 : 2 * n + 2]
+        self.hurried = self.counters[2 * n + 2 :]
+        self.fast = self.hurried[:1]
         self.around = zeros(4 * capacity * n, int32, device)
         self.lists = [self.near, self.counts, self.offsets, self.corners, self.away, self.lost]
         self.lists += [self.counters, self.firsts, self.around]
@@ -115,7 +117,7 @@ class SurfaceContacts(Fixed):
     @property
     def readings(self) -> list[Any]:
         """What says something of the steps so far, or of the last substep."""
-        return [self.lost, self.left, self.counts, self.offsets, self.corners, self.away, self.fast]
+        return [self.lost, self.left, self.counts, self.offsets, self.corners, self.away, self.hurried]
 
     @property
     def count(self) -> int:
@@ -159,19 +161,20 @@ class SurfaceContacts(Fixed):
         self.counters.zero_()
         self.trees.move(q, qd, dt)
         motion = [q, qd, at_rest(m, self.bodies), self.margin, dt]
-        self._run(find_faces, m.particle_count, self.trees.of_faces.id, m.tri_indices, *motion, *near, self.fast)
+        self._run(find_faces, m.particle_count, self.trees.of_faces.id, m.tri_indices, *motion, *near, self.hurried)
         lines = [self.trees.of_edges.id, self.edges, *motion, m.particle_count]
-        self._run(find_edges, len(self.edges), *lines, *near, self.fast)
+        self._run(find_edges, len(self.edges), *lines, *near, self.hurried)
         self._list(q)
 
     def watch(self, start: array, v: array, h: float, x: array) -> None:
         """Note in `fast` if a packed particle is not where it was about to go in `h` [s], by half its radius."""
         m = self.model
-        self._run(look_for_turns, m.particle_count, start, v, h, x, m.particle_radius, self.margin, self.fast)
+        moving = [start, v, h, x, m.particle_radius, m.particle_world]
+        self._run(look_for_turns, m.particle_count, *moving, self.margin, self.hurried)
 
     def forget_sides(self) -> None:
-        """In a fast substep: what has gone round a border is right on the other side."""
-        self._run(forget, len(self.away), self.fast, self.away)
+        """In worlds with a fast substep: what has gone round a border is right on the other side."""
+        self._run(forget, len(self.away), self.hurried, self.corners, self.model.particle_world, self.away)
 
     def _list(self, q: array) -> None:
         """Contacts without gaps, and those of each particle."""
@@ -253,6 +256,13 @@ def is_fast(way: Any, touch: Any) -> bool:
 
 
 @func
+def note_fast(fast: array(dtype=int32), world: int32) -> None:
+    """Note that something is fast in a world."""
+    atomic_max(fast, 0, 1)
+    atomic_max(fast, 1 + world, 1)
+
+
+@func
 def slack(touch: Any, margin: Any) -> Any:
     """By how much two things that touch may come nearer in a substep than their velocities say, and not be fast."""
     return 0.5 * touch + 0.25 * margin
@@ -268,9 +278,10 @@ def find_faces(
     count, hurries = int32(0), int32(0)
     now, then = single(q[i]), single(q[i] + dt * qd[i])
     more = reach_of(min(now, then), max(now, then), rest.radius[i] + margin)
-    for t in bvh_query_aabb(tree, min(now, then) - more, max(now, then) + more):
+    root = bvh_get_group_root(tree, rest.world[i])
+    for t in bvh_query_aabb(tree, min(now, then) - more, max(now, then) + more, root):
         a, b, c = faces[t][0], faces[t][1], faces[t][2]
-        if i != a and i != b and i != c:
+        if rest.world[i] == rest.world[a] and i != a and i != b and i != c:
             touch = rest.radius[i] + max(rest.radius[a], max(rest.radius[b], rest.radius[c]))
             speed = closing_speed(vec4i(i, a, b, c), qd)
             if comes_near(vec4i(i, a, b, c), q, qd, speed, touch + margin, dt):
@@ -284,7 +295,7 @@ def find_faces(
                             hurries = int32(1)
     counts[i] = count
     if hurries > 0:
-        atomic_max(fast, 0, 1)
+        note_fast(fast, rest.world[i])
 
 
 @kernel
@@ -299,9 +310,9 @@ def find_edges(
     low = min(min(single(q[a]), single(q[b])), min(single(q[a] + dt * qd[a]), single(q[b] + dt * qd[b])))
     high = max(max(single(q[a]), single(q[b])), max(single(q[a] + dt * qd[a]), single(q[b] + dt * qd[b])))
     more = reach_of(low, high, max(rest.radius[a], rest.radius[b]) + margin)
-    for f in bvh_query_aabb(tree, low - more, high + more):
+    for f in bvh_query_aabb(tree, low - more, high + more, bvh_get_group_root(tree, rest.world[a])):
         c, d = ends[f][0], ends[f][1]
-        if f > e and a != c and a != d and b != c and b != d:
+        if f > e and rest.world[a] == rest.world[c] and a != c and a != d and b != c and b != d:
             gap = over_edge(q[a], q[b], q[c], q[d])
             far, way = length(gap), 0.0 * dt
             touch = max(rest.radius[a], rest.radius[b]) + max(rest.radius[c], rest.radius[d])
@@ -321,26 +332,26 @@ def find_edges(
                         count += 1
     counts[first + e] = count
     if hurries > 0:
-        atomic_max(fast, 0, 1)
+        note_fast(fast, rest.world[a])
 
 
 @kernel
 def look_for_turns(
-    start: array(dtype=Any), v: array(dtype=Any), h: Any, x: array(dtype=Any), radius: array(dtype=Any), margin: Any,
-    fast: array(dtype=int32),
+    start: array(dtype=Any), v: array(dtype=Any), h: Any, x: array(dtype=Any), radius: array(dtype=Any),
+    world: array(dtype=int32), margin: Any, fast: array(dtype=int32),
 ):  # fmt: skip
     i = tid()
     p = x[i]
     turn = start[i] + h * v[i] - type(start[i])(p[0], p[1], p[2])
     most = 0.5 * slack(2.0 * radius[i], margin)
     if dot(turn, turn) > most * most:
-        atomic_max(fast, 0, 1)
+        note_fast(fast, world[i])
 
 
 @kernel
-def forget(fast: array(dtype=int32), away: array(dtype=Any)):
+def forget(fast: array(dtype=int32), corners: array(dtype=vec4i), world: array(dtype=int32), away: array(dtype=Any)):
     n = tid()
-    if fast[0] != 0:
+    if fast[1 + world[corners[n][0]]] != 0:
         away[n] = 0.0 * away[n]
 
 

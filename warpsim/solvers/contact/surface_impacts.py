@@ -13,11 +13,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...core.language import (
-    Kernel, array, array2d, array_scan, atomic_add, float64, func, int32, kernel, launch, matrix_from_rows, max, min,
-    tid, uint64, vec2i, vec3i, vec4i, zeros,
+    Kernel, array, array2d, array_scan, atomic_add, atomic_max, float64, func, int32, kernel, launch, matrix_from_rows,
+    max, min, tid, uint64, vec2i, vec3i, vec4i, zeros,
 )  # fmt: skip
 from ...core.runtime.arrays.fixed import Fixed
-from ...geometry.bvh.query import bvh_query_aabb
+from ...geometry.bvh.query import bvh_get_group_root, bvh_query_aabb
 from .contact_lists import clamp_counts, enter, sort_rows
 from .contacts import note_filled
 from .impacts import NEVER, first_impact
@@ -36,7 +36,8 @@ class SurfaceImpacts(Fixed):
     corners: vec4i (room,), a particle and a triangle's corners, or the ends of two edges. moments: (room,), parts of
     the substep; that of edges is less by 2. span: where the impacts that were found last begin, and where they end.
     firsts, around: impacts of each particle, four times their number, plus which of the corners the particle is.
-    crossing: one number, not zero where the last search found something. shares, normal, keep: memory for what a solver
+    crossing: one number, not zero where the last search found something. crossed: the same, and then such a number for
+    each world. shares, normal, keep: memory for what a solver
     computes of each.
     """
 
@@ -46,7 +47,8 @@ class SurfaceImpacts(Fixed):
         self.near = zeros((owners, _ROOM), int32, device)
         self.counts, self.offsets = zeros(owners + 1, int32, device), zeros(owners + 1, int32, device)
         self.corners, self.moments = zeros(room, vec4i, device), zeros(room, float64, device)
-        self.span, self.crossing = zeros(2, int32, device), zeros(1, int32, device)
+        self.span, self.crossed = zeros(2, int32, device), zeros(1 + model.world_count, int32, device)
+        self.crossing = self.crossed[:1]
         self.uses, self.firsts, self.cursor = (zeros(n + 1, int32, device) for _ in range(3))
         self.around = zeros(4 * room, int32, device)
         self.shares = zeros(room, model.vec4, device, requires_grad=True)
@@ -76,15 +78,15 @@ class SurfaceImpacts(Fixed):
     def find(self, start: array, x: array) -> None:
         """Add the impacts on straight ways from `start` [m] to where packed particles are."""
         m, edges, owners = self.model, self.trees.edges, len(self.counts) - 1
-        ways = [start, x, m.particle_radius, self.near, self.counts]
+        ways = [start, x, m.particle_radius, m.particle_world, self.near, self.counts]
         self.trees.sweep(start, x)
         self._run(sweep_corners, m.particle_count, self.trees.of_faces.id, m.tri_indices, *ways)
         self._run(sweep_edges, len(edges), self.trees.of_edges.id, edges, m.particle_count, *ways)
         self._run(clamp_counts, len(self.counts), self.near, self.counts, self.offsets)
         array_scan(self.offsets, self.offsets, inclusive=False)
-        self._run(extend, 1, self.offsets, len(self.corners), self.span, self.crossing)
-        lists = [self.near, self.offsets, m.tri_indices, edges, start, x, m.particle_radius]
-        self._run(add, owners, *lists, self.span, self.corners, self.moments)
+        self._run(extend, 1, self.offsets, len(self.corners), self.span, self.crossed)
+        lists = [self.near, self.offsets, m.tri_indices, edges, start, x, m.particle_radius, m.particle_world]
+        self._run(add, owners, *lists, self.span, self.corners, self.moments, self.crossed)
         self._list()
 
     def _list(self) -> None:
@@ -135,16 +137,16 @@ def impact_of(face: bool, k: vec4i, start: Any, x: Any, radius: Any) -> float64:
 @kernel
 def sweep_corners(
     tree: uint64, faces: array(dtype=vec3i), start: array(dtype=Any), x: array(dtype=Any), radius: array(dtype=Any),
-    near: array2d(dtype=int32), counts: array(dtype=int32),
+    world: array(dtype=int32), near: array2d(dtype=int32), counts: array(dtype=int32),
 ):  # fmt: skip
     """Triangles that a particle goes through."""
     i = tid()
     count = int32(0)
     low, high = min(single(start[i]), single(x[i])), max(single(start[i]), single(x[i]))
     more = reach_of(low, high, 0.0)
-    for t in bvh_query_aabb(tree, low - more, high + more):
+    for t in bvh_query_aabb(tree, low - more, high + more, bvh_get_group_root(tree, world[i])):
         a, b, c = faces[t][0], faces[t][1], faces[t][2]
-        if i != a and i != b and i != c:
+        if world[i] == world[a] and i != a and i != b and i != c:
             if impact_of(True, vec4i(i, a, b, c), start, x, radius) >= 0.0:
                 if count < near.shape[1]:
                     near[i, count] = t
@@ -155,7 +157,7 @@ def sweep_corners(
 @kernel
 def sweep_edges(
     tree: uint64, ends: array(dtype=vec2i), first: int32, start: array(dtype=Any), x: array(dtype=Any),
-    radius: array(dtype=Any), near: array2d(dtype=int32), counts: array(dtype=int32),
+    radius: array(dtype=Any), world: array(dtype=int32), near: array2d(dtype=int32), counts: array(dtype=int32),
 ):  # fmt: skip
     """Edges of higher number that an edge goes through."""
     e = tid()
@@ -164,9 +166,9 @@ def sweep_edges(
     low, high = min(single(start[a]), single(start[b])), max(single(start[a]), single(start[b]))
     low, high = min(low, min(single(x[a]), single(x[b]))), max(high, max(single(x[a]), single(x[b])))
     more = reach_of(low, high, 0.0)
-    for f in bvh_query_aabb(tree, low - more, high + more):
+    for f in bvh_query_aabb(tree, low - more, high + more, bvh_get_group_root(tree, world[a])):
         c, d = ends[f][0], ends[f][1]
-        if f > e and a != c and a != d and b != c and b != d:
+        if f > e and world[a] == world[c] and a != c and a != d and b != c and b != d:
             if impact_of(False, vec4i(a, b, c, d), start, x, radius) >= 0.0:
                 if count < near.shape[1]:
                     near[first + e, count] = f
@@ -181,6 +183,8 @@ def sweep_edges(
 def extend(offsets: array(dtype=int32), room: int32, span: array(dtype=int32), crossing: array(dtype=int32)):
     """Make room behind what there is."""
     crossing[0] = offsets[offsets.shape[0] - 1]
+    for k in range(1, crossing.shape[0]):
+        crossing[k] = 0
     span[0] = span[1]
     span[1] = min(span[0] + crossing[0], room)
 
@@ -188,12 +192,17 @@ def extend(offsets: array(dtype=int32), room: int32, span: array(dtype=int32), c
 @kernel
 def add(
     near: array2d(dtype=int32), offsets: array(dtype=int32), faces: array(dtype=vec3i), ends: array(dtype=vec2i),
-    start: array(dtype=Any), x: array(dtype=Any), radius: array(dtype=Any), span: array(dtype=int32),
-    corners: array(dtype=vec4i), moments: array(dtype=float64),
+    start: array(dtype=Any), x: array(dtype=Any), radius: array(dtype=Any), world: array(dtype=int32),
+    span: array(dtype=int32), corners: array(dtype=vec4i), moments: array(dtype=float64), crossed: array(dtype=int32),
 ):  # fmt: skip
     """Impacts of each particle, then of each edge, behind those there are."""
     owner = tid()
     particles = start.shape[0]
+    if offsets[owner + 1] > offsets[owner]:
+        first = owner
+        if owner >= particles:
+            first = ends[owner - particles][0]
+        atomic_max(crossed, 1 + world[first], 1)
     for k in range(offsets[owner + 1] - offsets[owner]):
         at = span[0] + offsets[owner] + k
         if at < span[1]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...core.language import (
-    Kernel, abs, array, empty, float32, float64, func, kernel, launch, max, min, tid, vec3, vec3d,
+    Kernel, abs, array, empty, float32, float64, func, int32, kernel, launch, max, min, tid, vec3, vec3d,
 )  # fmt: skip
 from ...core.runtime.arrays.fixed import Fixed
 from ...geometry.bvh.bvh import Bvh
@@ -18,10 +18,12 @@ class SurfaceTrees(Fixed):
     """Of the triangles of a model, and of edges: vec2i (edges,)."""
 
     def __init__(self, model: Model, edges: array):
-        self.model, self.edges = model, edges
+        self.model, self.edges, self._tables = model, edges, (model.tri_indices, edges)
         self._boxes = [[empty(count, vec3, model.device) for _ in range(2)] for count in (model.tri_count, len(edges))]
         self._run(bound_motions, model.particle_q, model.particle_qd, model.particle_radius, model.dtype(0.0))
-        self.of_faces, self.of_edges = (Bvh(*boxes) for boxes in self._boxes)
+        self.of_faces, self.of_edges = (
+            Bvh(*boxes, groups=worlds_of(model, table)) for boxes, table in zip(self._boxes, self._tables, strict=True)
+        )
 
     @property
     def scratch(self) -> list[Any]:
@@ -43,9 +45,18 @@ class SurfaceTrees(Fixed):
         self.of_edges.refit()
 
     def _run(self, kernel: Kernel, *motion: object) -> None:
-        for elements, boxes in zip((self.model.tri_indices, self.edges), self._boxes, strict=True):
+        for elements, boxes in zip(self._tables, self._boxes, strict=True):
             arguments = [elements, *motion, *boxes]
             launch(kernel, len(elements), arguments, device=self.model.device, record_tape=False)
+
+
+
+def worlds_of(model: Model, elements: array) -> array | None:
+    """The world of each face or edge, as groups of a hierarchy; None in models of one."""
+    if model.world_count == 1:
+        return None
+    firsts = elements.numpy()[:, 0]
+    return array(model.particle_world.numpy()[firsts], dtype=int32, device=model.device)
 
 
 @func

@@ -14,6 +14,7 @@ from ...geometry.hash_grid.neighbors import nearest_image
 from ..neighbours.verlet_list import position
 from ..particles.statistics import first_not_finite
 from ..scene.shapes import DISTANCE, ShapeType, to_shape
+from ..scene.world_rows import of_world
 from .walls import beside, has_images
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def _deepest_pair(solver: SolverDEM) -> str | None:
     row = int(parts.argmax())
     beside = rows.ids.numpy()[slice(*rows.offsets.numpy()[row : row + 2])]
     i, j = sorted(grains.number.numpy()[[row, beside[parts[beside].argmax()]]].tolist())
-    return f"grains {i} and {j} start with an overlap of {parts.max():.0%} of the smaller radius"
+    return f"grains {i} and {j}{of_world(model, i)} start with an overlap of {parts.max():.0%} of the smaller radius"
 
 
 def _deepest_in_wall(solver: SolverDEM) -> str | None:
@@ -61,16 +62,19 @@ def _deepest_in_wall(solver: SolverDEM) -> str | None:
     model, grains = solver.model, solver._grains
     part, row, where = LARGEST, 0, 0
     parts = zeros(model.particle_count, model.dtype, model.device)
-    for s in range(model.shape_count):
+    for number, group in enumerate(model.shape_groups):
+        s = group.shape
         shape = [model.shape_margin, model.shape_scale, model.shape_heights[s], solver._pose]
-        args = [solver.wall(s, model.dtype(0.0)), *shape, grains.q, grains.inv_mass, parts]
+        args = [solver.wall(number, model.dtype(0.0)), *shape, grains.world, grains.q, grains.inv_mass, parts]
         look = _wall_kernel(model.shape_type[s], has_images(model.shape_type[s], any(solver.neighbours.period)))
         launch(look, model.particle_count, args, device=model.device, record_tape=False)
         if parts.numpy().max() > part:
-            part, row, where = float(parts.numpy().max()), int(parts.numpy().argmax()), s
+            part, row = float(parts.numpy().max()), int(parts.numpy().argmax())
+            where = int(group.listed[grains.world.numpy()[row]])
     if part == LARGEST:
         return None
-    return f"grain {grains.number.numpy()[row]} and shape {where} start with an overlap of {part:.0%} of its radius"
+    grain = grains.number.numpy()[row]
+    return f"grain {grain}{of_world(model, grain)} and shape {where} start with an overlap of {part:.0%} of its radius"
 
 
 def require_finite(solver: SolverDEM, state: State) -> None:
@@ -78,7 +82,7 @@ def require_finite(solver: SolverDEM, state: State) -> None:
     first = first_not_finite(state.particle_q, state.particle_qd) if current_graph() is None else None
     if first is not None:
         raise DivergenceError(
-            f"step {solver.steps}: grain {first} has numbers that are not finite\n"
+            f"step {solver.steps}: grain {first}{of_world(solver.model, first)} has numbers that are not finite\n"
             "help: more substeps, softer grains, or look for grains that start inside of each other"
         )
 
@@ -108,13 +112,14 @@ def _wall_kernel(shape_type: int, imaged: bool) -> Any:
     @kernel(enable_backward=False)
     def find_in_wall(
         wall: Any, margin: array(dtype=Any), scale: array(dtype=Any), heights: array(dtype=Any, ndim=2),
-        pose: array(dtype=Any), q: array(dtype=Any), inv_mass: array(dtype=Any), part: array(dtype=Any),
+        pose: array(dtype=Any), world: array(dtype=int32), q: array(dtype=Any), inv_mass: array(dtype=Any),
+        part: array(dtype=Any),
     ):  # fmt: skip
         """How deep each grain is in a shape, as a part of its radius; 0 beyond touch."""
-        i, s = tid(), wall.s
-        a = q[i]
+        i = tid()
+        s, a = wall.numbers[world[i]], q[i]
         deep = a[3] * 0.0
-        if inv_mass[i] > 0.0:
+        if s >= 0 and inv_mass[i] > 0.0:
             p = position(a)
             if imaged:
                 p = beside(p, pose[s], wall)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ class Grains:
 
     number: array(dtype=int32)
     kind: array(dtype=int32)
+    world: array(dtype=int32)
     q: Array[Vec[4, Float]]
     v: Array[Vec[3, Float]]
     w: Array[Vec[3, Float]]
@@ -55,21 +57,21 @@ class Packed:
 
     number: which grain of the model comes k-th. q: centre, from the solver's origin, and radius, vec4 [m]; seen: q when
     lists were built. v [m/s], w: angular velocity [rad/s]. rotation: quaternions. pull: forces from outside [N].
-    inv_mass [1/kg], kind: number of the material. force [N], torque [N m]: of all contacts. springs [m], wound [rad]:
-    of sliding and rolling, by row of the lists; wall_springs, wall_wound: by shape, and by grain. bonds: by row,
-    whether grains that stick hold on to each other.
+    inv_mass [1/kg], kind: number of the material, world: in which a grain is. force [N], torque [N m]: of all contacts.
+    springs [m], wound [rad]: of sliding and rolling, by row of the lists; wall_springs, wall_wound: by group of shapes,
+    and by grain. bonds: by row, whether grains that stick hold on to each other.
     """
 
     def __init__(self, model: Model, rolling: bool, sticky: bool):
         self.model, self.rolling, self.sticky = model, rolling, sticky
         n = model.particle_count
         options: dict[str, Any] = {"device": model.device, "requires_grad": True}
-        self.number, self.kind = (zeros(n, int32, model.device) for _ in range(2))
+        self.number, self.kind, self.world = (zeros(n, int32, model.device) for _ in range(3))
         self.inv_mass = zeros(n, model.dtype, **options)
         self.q, self.seen = (zeros(n, model.vec4, **options) for _ in range(2))
         self.v, self.w, self.pull, self.force, self.torque = (zeros(n, model.vec3, **options) for _ in range(5))
         self.rotation = zeros(n, quaternion_type(model.dtype), **options)
-        shapes = range(model.shape_count)
+        shapes = range(len(model.shape_groups))
         self.wall_springs = [zeros(n, model.vec3, **options) for _ in shapes]
         self.wall_wound = [zeros(n if rolling else 0, model.vec3, **options) for _ in shapes]
         self.springs, self.wound, self.bonds = self._rows(0), self._rows(0), self._rows(0, int32)
@@ -78,7 +80,7 @@ class Packed:
 
     def grains(self, lists: VerletList) -> Any:
         """What kernels take that look at each grain by itself."""
-        own = [self.number, self.kind, self.q, self.v, self.w, self.rotation, self.inv_mass, self.pull]
+        own = [self.number, self.kind, self.world, self.q, self.v, self.w, self.rotation, self.inv_mass, self.pull]
         own += [self.force, self.torque, self.seen]
         return Grains[self.model.dtype](*own, lists.outdated, lists.limit)
 
@@ -89,10 +91,12 @@ class Packed:
     def sort(self, lists: VerletList) -> None:
         """Put the grains into the order of the cells that they lie in now, and list their neighbours anew."""
         sorted_q = self._sorted[self.q.dtype]
-        lists.rebuild(self.q, sorted_q)
+        lists.rebuild(self.q, self.world, sorted_q)
         copy(self.q, sorted_q)
         copy(self.seen, sorted_q)
-        for a in (self.number, self.kind, self.inv_mass, self.v, self.w, self.pull, self.rotation, *self._by_wall):
+        worlds = [self.world] if lists.grouped else []
+        own = (self.number, self.kind, *worlds, self.inv_mass, self.v, self.w, self.pull, self.rotation)
+        for a in (*own, *self._by_wall):
             lists.sort.gather(a, self._sorted[a.dtype])
             copy(a, self._sorted[a.dtype])
         self.springs = self._carry_over(lists, self.springs)
@@ -166,7 +170,7 @@ class Packed:
     @property
     def scratch(self) -> list[Any]:
         """What a step fills before it reads it."""
-        loaded = [self.inv_mass, self.q, self.v, self.w, self.pull, self.rotation, self.force, self.torque]
+        loaded = [self.world, self.inv_mass, self.q, self.v, self.w, self.pull, self.rotation, self.force, self.torque]
         return [*loaded, *self._sorted.values(), *self._sorted_rows.values()]
 
 
@@ -174,7 +178,7 @@ class Packed:
 def load(
     origin: Any, particle_q: array(dtype=Any), particle_rest: array(dtype=Any), particle_qd: array(dtype=Any),
     particle_w: array(dtype=Any), particle_rotation: array(dtype=Any), particle_f: array(dtype=Any),
-    radius: array(dtype=Any), mass: array(dtype=Any), g: Any,
+    radius: array(dtype=Any), mass: array(dtype=Any), world: array(dtype=int32), g: Any,
 ):  # fmt: skip
     """Put a state into the order of the cells."""
     k = tid()
@@ -187,6 +191,7 @@ def load(
     g.rotation[k] = particle_rotation[i]
     g.pull[k] = particle_f[i]
     g.inv_mass[k] = inverse_mass(mass[i])
+    g.world[k] = world[i]
     note_moved(g.outdated, g.limit, packed, g.seen[k])
 
 
@@ -206,24 +211,32 @@ def store(
     particle_rotation[i] = g.rotation[k]
 
 
-@kernel
-def integrate(
-    watch: Any, gravity: array(dtype=Any), dt: Any, inv_mass: array(dtype=Any), force: array(dtype=Any),
-    torque: array(dtype=Any), pull: array(dtype=Any), q: array(dtype=Any), v: array(dtype=Any), w: array(dtype=Any),
-    rotation: array(dtype=Any),
-):  # fmt: skip
-    """Semi-implicit Euler: velocities by the forces, then positions by the new velocities."""
-    i = tid()
-    a = q[i]
-    u, spin = v[i], w[i]
-    inverse = inv_mass[i]
-    if inverse > 0.0:
-        u = u + ((force[i] + pull[i]) * inverse + gravity[0]) * dt
-        spin = spin + torque[i] * (inverse * dt / (inverse.dtype(SOLID) * a[3] * a[3]))
-    p = position(a) + u * dt
-    packed = vector(p[0], p[1], p[2], a[3])
-    q[i] = packed
-    v[i] = u
-    w[i] = spin
-    rotation[i] = advance_rotation(rotation[i], spin, dt)
-    note_moved(watch.outdated, watch.limit, packed, watch.seen[i])
+@functools.cache
+def integrate_in(many: bool) -> Any:
+    """The kernel of motion; many: in several worlds, each with a gravity of its own."""
+
+    @kernel
+    def integrate(
+        watch: Any, gravity: array(dtype=Any), world: array(dtype=int32), dt: Any, inv_mass: array(dtype=Any),
+        force: array(dtype=Any), torque: array(dtype=Any), pull: array(dtype=Any), q: array(dtype=Any),
+        v: array(dtype=Any), w: array(dtype=Any), rotation: array(dtype=Any),
+    ):  # fmt: skip
+        """Semi-implicit Euler: velocities by the forces, then positions by the new velocities."""
+        i, own = tid(), int32(0)
+        if many:
+            own = world[i]
+        a = q[i]
+        u, spin = v[i], w[i]
+        inverse = inv_mass[i]
+        if inverse > 0.0:
+            u = u + ((force[i] + pull[i]) * inverse + gravity[own]) * dt
+            spin = spin + torque[i] * (inverse * dt / (inverse.dtype(SOLID) * a[3] * a[3]))
+        p = position(a) + u * dt
+        packed = vector(p[0], p[1], p[2], a[3])
+        q[i] = packed
+        v[i] = u
+        w[i] = spin
+        rotation[i] = advance_rotation(rotation[i], spin, dt)
+        note_moved(watch.outdated, watch.limit, packed, watch.seen[i])
+
+    return integrate

@@ -33,7 +33,7 @@ from .contact import ROLLING_MODELS
 from .grains import Pairs, grain_kernel
 from .laws import LAWS
 from .materials import COLUMNS, Material, Materials
-from .packed import Packed, integrate, load, store
+from .packed import Packed, integrate_in, load, store
 from .statistics import GrainStatistics
 from .stream import GrainNozzle, GrainStream, advance_time
 from .walls import Wall, middles, move_walls, wall_kernel
@@ -93,12 +93,15 @@ class SolverDEM(Fixed):
         _check(self, radius, number, len(kinds), period, skin)
         check_contact_bands(model)
         check_streams(streams, GrainStream, "grain")
+        refuse(((bool(streams) and model.world_count > 1, "streams run in a model of several worlds", "one world"),))
         self._radius, self._number = radius, number
         self._kinds, self._streams = tuple(kinds), tuple(streams)
         self.materials = Materials(kinds, model.dtype, model.device, model.requires_grad)
         skin = 0.3 * float(radius.mean() if radius.size else 1.0) if skin is None else float(skin)
         largest = 2.0 * float(radius.max(initial=0.0))
-        self.neighbours = VerletList(model.particle_count, skin, largest + skin, period, model.dtype, model.device)
+        self.neighbours = VerletList(
+            model.particle_count, skin, largest + skin, period, model.dtype, model.device, model.world_count > 1
+        )
         points = model.particle_q.numpy().copy()
         self.streams = [GrainNozzle(stream, model, 0.5 * largest) for stream in streams]
         for stream in streams:
@@ -171,7 +174,7 @@ class SolverDEM(Fixed):
             launch(place_shapes, model.shape_count, poses, device=model.device)
             self.shape_force.zero_()
         moving = [state.particle_q, state.particle_rest, state.particle_qd, state.particle_w, state.particle_rotation]
-        fixed = [model.particle_radius, model.particle_mass]
+        fixed = [model.particle_radius, model.particle_mass, model.particle_world]
         self._run(load, self.origin, *moving, state.particle_f, *fixed, self._own)
         for nozzle in self.streams:
             nozzle.hold(state, self.origin, self._own)
@@ -207,25 +210,29 @@ class SolverDEM(Fixed):
         pairs = Pairs[model.dtype](lists.rows.offsets, lists.rows.ids, g.bonds, lists.period_vector, dt)
         own = [g.inv_mass, g.kind, g.springs, g.wound, g.force, g.torque]
         self._run(touch, pairs, self._table, g.q, g.v, g.w, *own)
-        for s in range(model.shape_count):
-            self._touch_wall(s, control, dt)
+        for number in range(len(model.shape_groups)):
+            self._touch_wall(number, control, dt)
         motion = [g.inv_mass, g.force, g.torque, g.pull, g.q, g.v, g.w, g.rotation]
-        self._run(integrate, self._watch, control.gravity, dt, *motion)
+        self._run(integrate_in(lists.grouped), self._watch, control.gravity, g.world, dt, *motion)
         if model.shape_count:
             launch(move_walls, model.shape_count, [control.shape_velocity, dt, self._pose], device=model.device)
 
-    def _touch_wall(self, s: int, control: Control, dt: float) -> None:
-        model, periodic = self.model, any(self.neighbours.period)
-        touch = wall_kernel(model.shape_type[s], self.law, self.rolling, self.force_limit, periodic)
+    def _touch_wall(self, number: int, control: Control, dt: float) -> None:
+        model, lists = self.model, self.neighbours
+        s, periodic = model.shape_groups[number].shape, any(lists.period)
+        kind = [model.shape_type[s], self.law, self.rolling, self.force_limit]
+        touch = wall_kernel(*kind, periodic, lists.grouped)
         surface = [self._wall_table, model.shape_margin, model.shape_scale, model.shape_heights[s]]
         moving = [self._pose, control.shape_velocity, self.shape_force]
-        self._run(touch, self.wall(s, dt), self._own, *surface, *moving)
+        self._run(touch, self.wall(number, dt), self._own, *surface, *moving)
 
-    def wall(self, s: int, dt: float) -> Any:
-        """A shape as kernels take it, for a substep [s]."""
-        model, g = self.model, self._grains
-        place = [s, model.shape_source[s], self._middles[s], self.neighbours.period_vector]
-        return Wall[model.dtype](*place, g.wall_springs[s], g.wall_wound[s], dt, model.dtype(1.0 / self.substeps))
+    def wall(self, number: int, dt: float) -> Any:
+        """A group of shapes as kernels take it, for a substep [s]."""
+        model, g, group = self.model, self._grains, self.model.shape_groups[number]
+        source = model.shape_source[group.shape]
+        place = [group.shape, group.numbers, source, self._middles[number], self.neighbours.period_vector]
+        springs, share = [g.wall_springs[number], g.wall_wound[number]], model.dtype(1.0 / self.substeps)
+        return Wall[model.dtype](*place, *springs, dt, share)
 
     def _run(self, kernel: Kernel, *args: object) -> None:
         launch(kernel, self.model.particle_count, args, device=self.model.device)

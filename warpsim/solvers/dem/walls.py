@@ -31,11 +31,12 @@ _MESHES = (ShapeType.MESH, ShapeType.HOLLOW_MESH)
 
 @generic_struct
 class Wall:
-    """One shape, and what its contacts remember of each grain. s: its number, source: see `shapes`; middle: in its
-    frame [m]; period: see `SolverDEM` [m]; springs [m], wound [rad]: see `Packed`. dt: the substep [s], share: part of
-    the step."""
+    """One shape, or one of each world, and what its contacts remember of each grain. s: its number; numbers: those by
+    world, where there are several; source: see `shapes`; middle: in its frame [m]; period: see `SolverDEM` [m];
+    springs [m], wound [rad]: see `Packed`. dt: the substep [s], share: part of the step."""
 
     s: int32
+    numbers: array(dtype=int32)
     source: uint64
     middle: Vec[3, Float]
     period: Vec[3, Float]
@@ -46,8 +47,8 @@ class Wall:
 
 
 def middles(model: Model) -> np.ndarray:
-    """The middle of each shape in its own frame, (shapes, 3) [m]."""
-    return np.array([_middle(model, s) for s in range(model.shape_count)]).reshape(-1, 3)
+    """The middle of the shapes of each group in their own frame, (groups, 3) [m]."""
+    return np.array([_middle(model, group.shape) for group in model.shape_groups]).reshape(-1, 3)
 
 
 def _middle(model: Model, s: int) -> np.ndarray:
@@ -82,8 +83,10 @@ def add_reaction(reaction: array(dtype=Any), s: int, share: Any, force: Any, arm
 
 
 @functools.cache
-def wall_kernel(shape_type: int, law: str, rolling: str | None, limited: bool, periodic: bool) -> Any:
-    """The kernel of contacts between grains and one shape."""
+def wall_kernel(
+    shape_type: int, law: str, rolling: str | None, limited: bool, periodic: bool, many: bool
+) -> Any:  # fmt: skip
+    """The kernel of contacts between grains and one shape, or, with many, that of each one's world."""
     imaged = has_images(shape_type, periodic)
     distance, contact = DISTANCE[ShapeType(shape_type)], contact_of(law, rolling, limited)
 
@@ -92,9 +95,12 @@ def wall_kernel(shape_type: int, law: str, rolling: str | None, limited: bool, p
         wall: Any, g: Any, table: array(dtype=Any, ndim=3), margin: array(dtype=Any), scale: array(dtype=Any),
         heights: array(dtype=Any, ndim=2), pose: array(dtype=Any), twist: array(dtype=Any), reaction: array(dtype=Any),
     ):  # fmt: skip
-        i, s = tid(), wall.s
+        i, s, there = tid(), wall.s, True
+        if many:
+            s = wall.numbers[g.world[i]]
+            there = s >= 0
         a = g.q[i]
-        if g.inv_mass[i] > 0.0:
+        if there and g.inv_mass[i] > 0.0:
             p = position(a)
             if imaged:
                 p = beside(p, pose[s], wall)

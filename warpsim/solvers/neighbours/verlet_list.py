@@ -70,7 +70,8 @@ class VerletList(Fixed):
     """Lists of pairs of packed particles, vec4 (x, y, z, radius) [m], that are sorted by the cells of a grid.
 
     skin [m]: the margin. width: of the cells [m], best twice the largest radius and the skin; lists are right with any.
-    period: lengths after which space repeats along each axis [m], 0 for none.
+    period: lengths after which space repeats along each axis [m], 0 for none. grouped: whether there are several
+    worlds.
 
     rows: the present lists. previous: those before: rows in the order before, of particles by their present numbers.
     sort: how that order changed.
@@ -81,12 +82,16 @@ class VerletList(Fixed):
     graph's launch, and what is read stays in bounds.
     """
 
-    def __init__(self, count: int, skin: float, width: float, period: Sequence[float], dtype: type, device: Device):
+    def __init__(
+        self, count: int, skin: float, width: float, period: Sequence[float], dtype: type, device: Device,
+        grouped: bool = False,
+    ):  # fmt: skip
         self.count, self.skin, self.width, self.device, self.dtype = count, skin, width, device, dtype
         self.period = tuple(float(length) for length in period)
         self.period_vector = vector_of(self.period, dtype)
         self.grid = HashGrid(128, 128, 128, device=device, dtype=dtype)
-        self.grid.reserve(count)
+        self.grouped = grouped
+        self.grid.reserve(count, grouped)
         self.sort = CellSort(self.grid, count)
         self.rows, self.previous = Rows(count, 0, device), Rows(count, 0, device)
         self.outdated = full(1, 1, int32, device)
@@ -113,18 +118,19 @@ class VerletList(Fixed):
         arrays = [self.previous.offsets, self.previous.ids, self._points, self._starts, self._near, self._largest]
         return [*arrays, self.sort.order, self.sort.rank, self.grid]
 
-    def rebuild(self, q: array, target: array) -> None:
-        """List the neighbours of particles `q`, which go in the order of the grid's cells to `target`."""
+    def rebuild(self, q: array, world: array, target: array) -> None:
+        """List the neighbours of particles `q`, in the world of each, which go in the order of the grid's cells to
+        `target`."""
         graph = current_graph()
         self._largest.zero_()
         self._run(_take_points, q, self._points, self._largest)
-        self.grid.build(self._points, self.width, period=self.period)
+        self.grid.build(self._points, self.width, world if self.grouped else None, self.period)
         self.sort.update()
         self.sort.gather(q, target)
         rows, previous = self.rows, self.previous
         copy(previous.offsets, rows.offsets)
         self._run(_renumber, self.sort.rank, rows.offsets, rows.ids, previous.ids)
-        search = [self.grid.id, self._largest, self.dtype(self.skin), self.period_vector, q]
+        search = [self.grid.id, self._largest, self.dtype(self.skin), self.period_vector, q, world]
         search += [self.sort.order, self.sort.rank]
         self._run(_find, *search, self._starts, self._near)
         array_scan(self._starts, self._starts, inclusive=False)
@@ -227,15 +233,15 @@ def _renumber(
 
 @kernel(enable_backward=False)
 def _find(
-    grid: uint64, largest: array(dtype=Any), skin: Any, period: Any, q: array(dtype=Any), order: array(dtype=int32),
-    rank: array(dtype=int32), counts: array(dtype=int32), near: array(dtype=int32, ndim=2),
+    grid: uint64, largest: array(dtype=Any), skin: Any, period: Any, q: array(dtype=Any), world: array(dtype=int32),
+    order: array(dtype=int32), rank: array(dtype=int32), counts: array(dtype=int32), near: array(dtype=int32, ndim=2),
 ):  # fmt: skip
     """How many neighbours each particle has, and the first ones of them."""
     k = tid()
     i = order[k]
     a = q[i]
     number = int32(0)
-    for j in hash_grid_neighbors(grid, position(a), a[3] + largest[0] + skin):
+    for j in hash_grid_neighbors(grid, position(a), a[3] + largest[0] + skin, world[i]):
         if j != i:
             if are_neighbours(a, q[j], skin, period):
                 if number < near.shape[1]:
@@ -255,8 +261,9 @@ def _limit_rows(starts: array(dtype=int32), ids: array(dtype=int32), offsets: ar
 
 @kernel(enable_backward=False)
 def _fill(
-    grid: uint64, largest: array(dtype=Any), skin: Any, period: Any, q: array(dtype=Any), order: array(dtype=int32),
-    rank: array(dtype=int32), offsets: array(dtype=int32), near: array(dtype=int32, ndim=2), ids: array(dtype=int32),
+    grid: uint64, largest: array(dtype=Any), skin: Any, period: Any, q: array(dtype=Any), world: array(dtype=int32),
+    order: array(dtype=int32), rank: array(dtype=int32), offsets: array(dtype=int32),
+    near: array(dtype=int32, ndim=2), ids: array(dtype=int32),
 ):  # fmt: skip
     """Rows of the lists: copies of what was found, but of those that are longer."""
     k = tid()
@@ -267,7 +274,7 @@ def _fill(
         return
     i = order[k]
     a = q[i]
-    for j in hash_grid_neighbors(grid, position(a), a[3] + largest[0] + skin):
+    for j in hash_grid_neighbors(grid, position(a), a[3] + largest[0] + skin, world[i]):
         if j != i:
             if are_neighbours(a, q[j], skin, period):
                 if at < end:

@@ -19,7 +19,7 @@ import numpy as np
 from ...atomic_file import AtomicFile
 from ...errors import SceneFileError
 
-FORMAT, VERSION = "warpsim scene", 1
+FORMAT, VERSION = "warpsim scene", 2
 _TEXT = "scene.json"
 _HEADER = re.compile(
     rb"\{'descr': '([<>|][biufc](?:1|2|4|8|16))', 'fortran_order': False, 'shape': \(([0-9, ]*)\), \} *\n"

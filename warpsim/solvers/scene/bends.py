@@ -18,7 +18,7 @@ other is no sheet, and has no width: its rigidity is the moment per angle, B t^2
 from __future__ import annotations
 
 from collections import deque
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -70,6 +70,25 @@ def elements(quads: np.ndarray, shapes: np.ndarray, held: np.ndarray) -> Bends:
     flexibility *= (area / carried)[:, None, None]
     flexibility[alone[edges.max(axis=1)]] = np.eye(3)
     return Bends(*(a[carrying] for a in (indices, edges, turns, flexibility[:, _PAIRS[0], _PAIRS[1]])))
+
+
+def elements_by_world(
+    quads: np.ndarray, shapes: np.ndarray, held: np.ndarray, firsts: np.ndarray, edges: np.ndarray
+) -> Bends:
+    """The same of hinges world by world; equal worlds are looked at once.
+
+    firsts, edges: where particles and hinges of each world begin, and those of the last end, (worlds + 1,).
+    """
+    known: dict[Any, Bends] = {}
+    parts = []
+    for p, end, e, last in zip(firsts[:-1], firsts[1:], edges[:-1], edges[1:], strict=True):
+        own = (quads[e:last] - p, shapes[e:last], held[p:end])
+        key = tuple(a.tobytes() for a in own)
+        if key not in known:
+            known[key] = elements(*own)
+        one = known[key]
+        parts.append((one.indices + p, np.where(one.edges < 0, -1, one.edges + e), one.turns, one.flexibility))
+    return Bends(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
 def _assign_elements(rows: np.ndarray, edge: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -14,7 +14,7 @@ from scipy.spatial import cKDTree
 from ...arguments import checked, integers, numbers
 from ...core.language import float32
 from ...errors import ModelError
-from . import cloth, pressure, soft
+from . import cloth, pressure, soft, worlds
 from .checks import check_materials
 from .columns import Columns
 from .model import Model, Shapes
@@ -82,6 +82,7 @@ class ModelBuilder:
             source=0,
         )  # fmt: skip
         self.sources: list[Any] = []
+        self.worlds = Rows("worlds", ("particles", "shapes", "first"), gravity=3, particles=0, shapes=0, first=0)
 
     # ----- particles ------------------------------------------------------------------------------
 
@@ -386,6 +387,11 @@ class ModelBuilder:
 
     # ----- the model ------------------------------------------------------------------------------
 
+    @checked
+    def add_world(self, other: ModelBuilder, n: int = 1, xforms: ArrayLike | None = None) -> range:
+        """Copies of a scene in worlds of their own, which never touch each other: see `worlds.add`."""
+        return worlds.add(self, other, n, xforms)
+
     def finalize(self, device: DeviceLike = None, requires_grad: bool = False, dtype: type = float32) -> Model:
         """The model of what was added so far, on a device.
 
@@ -393,6 +399,7 @@ class ModelBuilder:
         Raises `ModelError` for what is no physics: negative masses or compliances, triangles or tetrahedra without
         area or volume, indices out of range.
         """
+        worlds.check_own(self)
         check_materials(self)
         columns = Columns(self)
         rows = {name: columns[f.fresh] for name, f in Model.fields.items()}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from . import bends, cloth
+from . import bends, cloth, worlds
 
 if TYPE_CHECKING:
     from .builder import ModelBuilder
@@ -27,7 +27,16 @@ class Columns:
 
     @property
     def gravity(self) -> np.ndarray:
-        return np.array([self.builder.gravity * self.builder.up])
+        own = np.array([self.builder.gravity * self.builder.up])
+        return self.builder.worlds["gravity"] if self.builder.worlds.count else own
+
+    @property
+    def particle_world(self) -> np.ndarray:
+        return worlds.of_particles(self.builder)
+
+    @property
+    def shape_world(self) -> np.ndarray:
+        return worlds.of_shapes(self.builder)
 
     # ----- bending --------------------------------------------------------------------------------
 
@@ -38,8 +47,13 @@ class Columns:
     @cached_property
     def bends(self) -> bends.Bends:
         """Triangles that bend."""
-        edges, masses = self.builder.edges, self.builder.particles["mass"]
-        return bends.elements(edges["indices"], edges["shape"], masses == 0.0)
+        table, held, world = self.builder.edges, self.builder.particles["mass"] == 0.0, self.particle_world
+        quads, shapes, numbers = table["indices"], table["shape"], np.arange(self.builder.worlds.count + 1)
+        of = world[quads]
+        if len(numbers) < 3 or (of != of[:, :1]).any() or (np.diff(of[:, 0]) < 0).any():  # which models refuse
+            return bends.elements(quads, shapes, held)
+        firsts, edges = np.searchsorted(world, numbers), np.searchsorted(of[:, 0], numbers)
+        return bends.elements_by_world(quads, shapes, held, firsts, edges)
 
     @property
     def bend_indices(self) -> np.ndarray:

@@ -30,8 +30,8 @@ class Control(HasFields, Fixed):
 
     unfit = StateError
 
-    gravity = field("vec3", "", "m/s^2", "acceleration", "gravity")
-    wind = field("vec3", "", "m/s", "velocity of the air")
+    gravity = field("vec3", "world", "m/s^2", "acceleration", "gravity")
+    wind = field("vec3", "world", "m/s", "velocity of the air")
     shape_transform = field("transform", "shape", "m", "pose when a step begins", "shape_transform")
     shape_velocity = field(
         "vec6", "shape", "rad/s, m/s", "twist during the step: angular, then that of the shape's origin"

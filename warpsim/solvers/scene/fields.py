@@ -20,12 +20,13 @@ from ...core.runtime.arrays.fixed import read_only
 from ...core.types.compounds import scalar_of
 from ...core.types.scalars import is_float
 from ...errors import ModelError
+from .world_view import WorldView
 
 if TYPE_CHECKING:
     from ...core.runtime.devices.device import Device
     from .model import Model
 
-GROUPS = ("particle", "spring", "edge", "bend", "tri", "tet", "attachment", "pressure", "tether", "shape")
+GROUPS = ("particle", "spring", "edge", "bend", "tri", "tet", "attachment", "pressure", "tether", "shape", "world")
 """What a model has many of: it has `particle_count` of the first, and so on."""
 _PLURALS = {"tri": "triangles", "tet": "tetrahedra"}
 vec6i = vector_type(6, int32)
@@ -58,7 +59,7 @@ def precision_of(dtype: type) -> Precision:
 class Field:
     """One array. type: a name of `Precision`, or "int", "int2", ... for int32 and vectors of it.
 
-    per: what it has a row of each, one of `GROUPS`; "" for one row. unit: SI, "-" for pure numbers. about: what it is.
+    per: what it has a row of each, one of `GROUPS`. unit: SI, "-" for pure numbers. about: what it is.
     fresh: what a new one holds. Of models a column of the builder ("particles.mass") or a name of `columns.Columns`; of
     states and controls the name of the model's array, "" for zeros. refers: to what integers are the numbers of, one of
     `GROUPS`; with gaps, -1 is none.
@@ -96,7 +97,7 @@ class Field:
 
     def __str__(self) -> str:
         """A line of a docstring."""
-        rows = f"({_PLURALS.get(self.per, self.per + 's')},)" if self.per else "(1,)"
+        rows = f"({_PLURALS.get(self.per, self.per + 's')},)"
         unit = "" if self.unit == "-" else f" [{self.unit}]"
         return f"{self.name}: {self.about}, {self.type} {rows}{unit}."
 
@@ -118,6 +119,10 @@ class HasFields:
             lines = "".join(f"\n    {line}" for line in cls.fields.values())
             cls.__doc__ = f"{cls.__doc__.rstrip()}\n{lines}\n    "
 
+    def world(self, number: int) -> WorldView:
+        """One world, whose arrays are views of these. Raises `ModelError` for one that is not there."""
+        return WorldView(self, getattr(self, "model", self), number)
+
 
 def array_of(values: np.ndarray, dtype: type, device: Device, requires_grad: bool) -> array:
     """An array of these numbers; of integers one that nobody can write to. No numbers make one without rows."""
@@ -133,5 +138,5 @@ def fresh(f: Field, model: Model, requires_grad: bool) -> array:
     """What a field of a new state or control holds: a copy of the model's array, or zeros."""
     if f.fresh:
         return clone(getattr(model, f.fresh), requires_grad=requires_grad)
-    count = getattr(model, f"{f.per}_count") if f.per else 1
-    return zeros(count, f.dtype(precision_of(model.dtype)), model.device, requires_grad=requires_grad)
+    rows, dtype = getattr(model, f"{f.per}_count"), f.dtype(precision_of(model.dtype))
+    return zeros(rows, dtype, model.device, requires_grad=requires_grad)

@@ -19,8 +19,10 @@ from ...geometry.volume.volume import Volume
 from . import closed
 from .control import Control
 from .fields import GROUPS, HasFields, array_of, field, precision_of
+from .shape_groups import shape_groups
 from .shapes import ShapeType
 from .state import State
+from .world_rows import world_rows
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -56,6 +58,10 @@ class Model(HasFields, Fixed):
     particle_count, spring_count, ...: how many there are of each of `fields.GROUPS`.
     pressure_faces: tuple of triangles (n, 3), on the host. shape_type: tuple of `ShapeType`, on the host. shape_source:
     ids of meshes and volumes; shape_object: tuple of those, and of tables of heights; None for other shapes.
+
+    A model has one world, or several that `ModelBuilder.add_world` made, which never touch each other; `world(k)` is a
+    view of one. world_rows: by group, where the rows of each world begin and end, (worlds, 2), on the host; shapes that
+    all worlds have are in none. shape_groups: shapes that solvers take in one launch, see `ShapeGroup`.
     """
 
     unfit = ModelError
@@ -64,6 +70,7 @@ class Model(HasFields, Fixed):
     particle_qd = field("vec3", "particle", "m/s", "their velocities", "particles.qd")
     particle_mass = field("real", "particle", "kg", "mass, 0 for what is held", "particles.mass")
     particle_radius = field("real", "particle", "m", "how far contact keeps it from others", "particles.radius")
+    particle_world = field("int", "particle", "-", "the world it is in", "particle_world", refers="world")
 
     spring_indices = field("int2", "spring", "-", "particles at its ends", "springs.indices", refers="particle")
     spring_rest_length = field("real", "spring", "m", "length without force", "springs.rest_length")
@@ -128,8 +135,11 @@ class Model(HasFields, Fixed):
     shape_mu_static = field("real", "shape", "-", "that of sticking", "shapes.mu_static")
     shape_restitution = field("real", "shape", "-", "speed after a bounce per speed before", "shapes.restitution")
     shape_margin = field("real", "shape", "m", "kept around it", "shapes.margin")
+    shape_world = field(
+        "int", "shape", "-", "the only world it is in, -1 for all", "shape_world", refers="world", gaps=True
+    )
 
-    gravity = field("vec3", "", "m/s^2", "acceleration", "gravity")
+    gravity = field("vec3", "world", "m/s^2", "acceleration", "gravity")
 
     particle_count: int
     spring_count: int
@@ -141,6 +151,7 @@ class Model(HasFields, Fixed):
     pressure_count: int
     tether_count: int
     shape_count: int
+    world_count: int
 
     @checked
     def __init__(
@@ -153,7 +164,7 @@ class Model(HasFields, Fixed):
         self.vec3, self.vec4, self.spatial_vector, self.transform = types.vec3, types.vec4, types.vec6, types.transform
         self.up_axis = up_axis
         self.state_fields: dict[str, StateField] = {}
-        counts = {f.per: len(columns[name]) for name, f in self.fields.items() if f.per}
+        counts = {f.per: len(columns[name]) for name, f in self.fields.items()}
         for group in GROUPS:
             setattr(self, f"{group}_count", counts[group])
         for name, f in self.fields.items():
@@ -161,10 +172,12 @@ class Model(HasFields, Fixed):
             setattr(self, name, array_of(columns[name], f.dtype(types), self.device, requires_grad))
         self.pressure_faces = tuple(pressure_faces)
         _check_lengths(self, shapes)
+        self.world_rows = world_rows(self.fields, columns, self.pressure_faces, counts)
         self.shape_type = tuple(ShapeType(kind) for kind in shapes.kinds)
         self.shape_object = tuple(shapes.objects)
-        self.shape_source = tuple(self._source_id(k) for k in range(self.shape_count))
+        self.shape_source = self._source_ids()
         self.shape_heights = tuple(self._height_table(k) for k in range(self.shape_count))
+        self.shape_groups = shape_groups(self)
 
     def _may_replace(self, name: str, present: object) -> bool:
         floats = isinstance(present, array) and is_float(scalar_of(present.dtype))
@@ -188,6 +201,16 @@ class Model(HasFields, Fixed):
         self.state_fields[name] = StateField(dtype, count, value, unit, about)
 
     # ----- shapes ---------------------------------------------------------------------------------
+
+    def _source_ids(self) -> tuple[int, ...]:
+        """Those of all shapes; each source is looked at once for all shapes of a kind."""
+        known: dict[Any, int] = {}
+        ids = []
+        for s, kind in enumerate(self.shape_type):
+            key = kind, id(self.shape_object[s])
+            known[key] = known[key] if key in known else self._source_id(s)
+            ids.append(known[key])
+        return tuple(ids)
 
     def _source_id(self, shape: int) -> int:
         """The id of a shape's mesh or volume; 0 of others."""
@@ -220,6 +243,8 @@ def _check_lengths(model: Model, shapes: Shapes) -> None:
     ):  # fmt: skip
         if len(listed) != count:
             raise ModelError(f"{name} are {len(listed)}\nexpected: {count}")
+    if not model.world_count:
+        raise ModelError("the model has no world, as it has no row of gravity\nexpected: one or more")
     for faces in model.pressure_faces:
         if faces.size and not (faces.min() >= 0 and faces.max() < model.particle_count):
             raise ModelError(f"pressure_faces name {faces.min()} to {faces.max()}\nexpected: particles of the model")

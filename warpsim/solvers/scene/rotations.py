@@ -32,3 +32,9 @@ def rotation_onto(direction: ArrayLike) -> np.ndarray:
         return np.array([1.0, 0.0, 0.0, 0.0])
     q = np.array([-y, x, 0.0, 1.0 + z])
     return q / np.linalg.norm(q)
+
+
+def turn_after(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Quaternions of turns (n, 4) followed by another one (4,), (n, 4)."""
+    vectors = second[3] * first[:, :3] + first[:, 3:] * second[:3] + np.cross(second[:3], first[:, :3])
+    return np.column_stack([vectors, second[3] * first[:, 3] - first[:, :3] @ second[:3]])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -67,6 +68,21 @@ class Rows:
             self._blocks[name].append(block)
         first, self.count = self.count, self.count + count
         return range(first, self.count)
+
+    def repeat(
+        self, other: Rows, copies: int, shifts: Mapping[str, np.ndarray], placed: Mapping[str, np.ndarray]
+    ) -> None:  # fmt: skip
+        """Append copies of all rows of another table of the same columns.
+
+        shifts: (copies,), what to add to the numbers of a column, of which -1 stays. placed: columns given outright.
+        """
+        for name, blocks in self._blocks.items():
+            rows = np.repeat(other[name][None], copies, axis=0)
+            if name in shifts:
+                steps = shifts[name].reshape(copies, *(1 for _ in rows.shape[1:]))
+                rows = np.where(rows < 0, rows, rows + steps).astype(rows.dtype)
+            blocks.append(placed.get(name, rows.reshape(-1, *rows.shape[2:])))
+        self.count += copies * other.count
 
     def __getitem__(self, name: str) -> np.ndarray:
         """A column: (count,) or (count, width)."""

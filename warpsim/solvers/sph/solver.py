@@ -20,7 +20,7 @@ from ..neighbours.verlet_list import vector_of
 from ..particles.nozzle import arrival_mask, check_streams
 from ..particles.origin import origin_of, place_shapes
 from ..particles.statistics import longest
-from ..scene.checks import check_step, count_or_none, flag, model_problem, refuse
+from ..scene.checks import check_step, count_or_none, flag, model_problem, worlds_problem, refuse
 from ..scene.control import Control, advance_shapes
 from ..scene.model import Model
 from ..scene.state import State
@@ -91,7 +91,7 @@ class SolverSPH(Fixed):
         period: Sequence[float] = (0.0, 0.0, 0.0), bounds: ArrayLike | None = None, spacing: float | None = None,
         overlaps: str = "warn", check: bool = False, streams: Sequence[FluidStream] = (),
     ):  # fmt: skip
-        refuse((model_problem(model),))
+        refuse((model_problem(model), worlds_problem(model)))
         self.model, self.fluid, self.dim, self.kernel = model, fluid or Fluid(), dim, kernel
         self.density, self.suction, self.no_slip, self.substeps = density, suction, no_slip, substeps
         self.check, self.steps, self._checked_dt = check, 0, 0.0

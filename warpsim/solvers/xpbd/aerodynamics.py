@@ -16,6 +16,7 @@ steady state as it is, and cannot pass the velocity of the air.
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,57 +57,75 @@ class Aerodynamics(Fixed):
     def blow(self, control: Control, applied: array, workspace: Workspace, h: float) -> None:
         """Forces [N] of this moment: those that are given, and the wind's; and what particles weigh in it."""
         m, w = self.model, workspace
-        args = [self.firsts, self.around, m.tri_indices, m.tri_drag, m.tri_lift, control.wind, self.density]
-        launch(press, m.particle_count, [*args, applied, w.x, w.v, w.force, self.rate], device=m.device)
-        args = [w.inv_mass, self.rate, control.gravity, h, w.force, w.x]
-        launch(weigh, m.particle_count, args, device=m.device)
+        many, air = m.world_count > 1, [control.wind, m.particle_world, self.density]
+        args = [self.firsts, self.around, m.tri_indices, m.tri_drag, m.tri_lift, *air]
+        launch(press_in(many), m.particle_count, [*args, applied, w.x, w.v, w.force, self.rate], device=m.device)
+        args = [w.inv_mass, self.rate, control.gravity, m.particle_world, h, w.force, w.x]
+        launch(weigh_in(many), m.particle_count, args, device=m.device)
 
 
-@kernel
-def press(
-    firsts: array(dtype=int32), around: array(dtype=int32), triangles: array(dtype=vec3i), drag: array(dtype=Any),
-    lift: array(dtype=Any), wind: array(dtype=Any), density: Any, applied: array(dtype=Any), x: array(dtype=Any),
-    v: array(dtype=Any), force: array(dtype=Any), rate: array(dtype=Any),
-):  # fmt: skip
-    """Each particle sums up its thirds of the forces on the triangles around it: no two threads write to one.
+@functools.cache
+def press_in(many: bool) -> Any:
+    """The kernel of the wind; many: in several worlds, each with a wind of its own."""
 
-    rate: a bound of the derivative of the force by the velocity, if all corners move alike [kg/s].
-    """
-    p = tid()
-    total = applied[p]
-    steepness = density * 0.0
-    for n in range(firsts[p], firsts[p + 1]):
-        t = around[n]
-        i, j, k = triangles[t][0], triangles[t][1], triangles[t][2]
-        a = position(x[i])
-        area = 0.5 * cross(position(x[j]) - a, position(x[k]) - a)
-        size = length(area)
-        u = wind[0] - (v[i] + v[j] + v[k]) / 3.0
-        speed = length(u)
-        if size > 0.0 and speed > 0.0:
-            normal = area / size
-            through = dot(u, normal)
-            along = drag[t] * abs(through) * u
-            across = lift[t] * through * speed * (normal - (through / (speed * speed)) * u)
-            total = total + (density * size / 6.0) * (along + across)
-            slope = drag[t] * (abs(through) + speed) + 2.0 * lift[t] * speed
-            steepness = steepness + (density * size / 6.0) * slope
-    force[p] = total
-    rate[p] = steepness
+    @kernel
+    def press(
+        firsts: array(dtype=int32), around: array(dtype=int32), triangles: array(dtype=vec3i), drag: array(dtype=Any),
+        lift: array(dtype=Any), wind: array(dtype=Any), world: array(dtype=int32), density: Any,
+        applied: array(dtype=Any), x: array(dtype=Any), v: array(dtype=Any), force: array(dtype=Any),
+        rate: array(dtype=Any),
+    ):  # fmt: skip
+        """Each particle sums up its thirds of the forces on the triangles around it: no two threads write to one.
+
+        rate: a bound of the derivative of the force by the velocity, if all corners move alike [kg/s].
+        """
+        p, own = tid(), int32(0)
+        if many:
+            own = world[p]
+        total = applied[p]
+        steepness = density * 0.0
+        for n in range(firsts[p], firsts[p + 1]):
+            t = around[n]
+            i, j, k = triangles[t][0], triangles[t][1], triangles[t][2]
+            a = position(x[i])
+            area = 0.5 * cross(position(x[j]) - a, position(x[k]) - a)
+            size = length(area)
+            u = wind[own] - (v[i] + v[j] + v[k]) / 3.0
+            speed = length(u)
+            if size > 0.0 and speed > 0.0:
+                normal = area / size
+                through = dot(u, normal)
+                along = drag[t] * abs(through) * u
+                across = lift[t] * through * speed * (normal - (through / (speed * speed)) * u)
+                total = total + (density * size / 6.0) * (along + across)
+                slope = drag[t] * (abs(through) + speed) + 2.0 * lift[t] * speed
+                steepness = steepness + (density * size / 6.0) * slope
+        force[p] = total
+        rate[p] = steepness
+
+    return press
 
 
-@kernel
-def weigh(
-    inv_mass: array(dtype=Any), rate: array(dtype=Any), gravity: array(dtype=Any), h: Any, force: array(dtype=Any),
-    x: array(dtype=Any),
-):  # fmt: skip
-    """Inverse masses of a substep: at most 1 / (h times the rate). Gravity pulls as at the true mass: less the rest."""
-    i = tid()
-    w = inv_mass[i]
-    if w * h * rate[i] > 1.0:
-        mass = h * rate[i]
-        force[i] = force[i] - (mass - 1.0 / w) * gravity[0]
-        w = 1.0 / mass
-    a = x[i]
-    a[3] = w
-    x[i] = a
+@functools.cache
+def weigh_in(many: bool) -> Any:
+    """The kernel of what particles weigh; many: in several worlds, each with a gravity of its own."""
+
+    @kernel
+    def weigh(
+        inv_mass: array(dtype=Any), rate: array(dtype=Any), gravity: array(dtype=Any), world: array(dtype=int32),
+        h: Any, force: array(dtype=Any), x: array(dtype=Any),
+    ):  # fmt: skip
+        """Inverse masses of a substep: at most 1 / (h times the rate). Gravity pulls as at the true mass."""
+        i, own = tid(), int32(0)
+        if many:
+            own = world[i]
+        w = inv_mass[i]
+        if w * h * rate[i] > 1.0:
+            mass = h * rate[i]
+            force[i] = force[i] - (mass - 1.0 / w) * gravity[own]
+            w = 1.0 / mass
+        a = x[i]
+        a[3] = w
+        x[i] = a
+
+    return weigh

@@ -45,7 +45,7 @@ from ...core.lib.transforms import transform_get_rotation
 from ..contact.contacts import note_filled
 from ..scene.shapes import DISTANCE, ShapeType, advance_pose, surface_velocity, to_shape
 from .friction import friction_loss
-from .hits import Colliding, bounce_with, carry_on_with, hit_functions
+from .hits import Colliding, bounce_with, carry_on_with, hit_functions, pair_in
 from .particle import move_to, position
 from .strikes import strike_turning_with, strike_with
 from .ways import CONVEX, LINES, THIN, VESSELS, enters, has_direction, recheck_with, sweep_with
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from ...core.frontend.functions.functions import Func
     from ..scene.control import Control
     from ..scene.model import Model
+    from ..scene.shape_groups import ShapeGroup
     from .workspace import Workspace
 
 _SHARP = 0.25  # squared change of a unit normal in a substep beyond which it is an edge
@@ -61,9 +62,12 @@ _SHARP = 0.25  # squared change of a unit normal in a substep beyond which it is
 
 @generic_struct
 class Obstacle:
-    """One shape in h [s]. s: its number, source: see `shapes`. deepest: of `ShapeContactConstraints` [m]."""
+    """One shape in a substep, or one of each world. s: its number; numbers: those by world, of particles from `first`
+    on, where a model has several. source: see `shapes`. deepest: of `ShapeContactConstraints` [m]. h: time [s]."""
 
     s: int32
+    first: int32
+    numbers: array(dtype=int32)
     source: uint64
     deepest: Float
     h: Float
@@ -77,8 +81,9 @@ class ShapeContactConstraints(Fixed):
 
     def __init__(self, model: Model, depth: float):
         self.model, self.depth = model, model.dtype(depth)
-        thin = [s for s, kind in enumerate(model.shape_type) if kind in THIN]
-        alone = model.shape_count == 1 and model.shape_type[0] in CONVEX
+        self.many, groups = model.world_count > 1, model.shape_groups
+        thin = [group for group in groups if model.shape_type[group.shape] in THIN]
+        alone = len(groups) == 1 and model.shape_type[groups[0].shape] in CONVEX
         self.rechecked = [] if alone else thin
         """Shapes that a particle may meet after another one has pushed it, or another part of the same."""
 
@@ -95,25 +100,30 @@ class ShapeContactConstraints(Fixed):
         if self.rechecked:
             workspace.bounced.zero_()
         surface = [m.shape_margin, m.shape_mu, m.shape_mu_static, m.shape_restitution, m.shape_scale]
-        for s, kind in enumerate(m.shape_type):
-            placed_by = [workspace.pose, control.shape_velocity, *surface, m.shape_heights[s], control.gravity]
-            args = [self._obstacle(s, h), moving, *placed_by]
-            launch(collide_with(kind, workspace.slots, bool(self.rechecked)), m.particle_count, args, device=m.device)
+        for group in m.shape_groups:
+            kind, heights = m.shape_type[group.shape], m.shape_heights[group.shape]
+            placed_by = [workspace.pose, control.shape_velocity, *surface, heights, control.gravity]
+            collide = collide_with(kind, workspace.slots, bool(self.rechecked), self.many)
+            launch(collide, group.count, [self._obstacle(group, h), moving, *placed_by], device=m.device)
 
     def recheck(self, control: Control, workspace: Workspace, h: float) -> None:
         """Lead the ways of particles that shapes have pushed past thin shapes."""
         m, moving = self.model, self._particles(workspace)
-        for line, s in itertools.product(LINES, self.rechecked):
-            surface = [m.shape_margin, m.shape_restitution, m.shape_scale, m.shape_heights[s], control.gravity]
-            args = [line, self._obstacle(s, h), moving, workspace.pose, control.shape_velocity, *surface]
-            launch(recheck_with(m.shape_type[s], workspace.slots), m.particle_count, args, device=m.device)
+        for line, group in itertools.product(LINES, self.rechecked):
+            heights = m.shape_heights[group.shape]
+            surface = [m.shape_margin, m.shape_restitution, m.shape_scale, heights, control.gravity]
+            args = [line, self._obstacle(group, h), moving, workspace.pose, control.shape_velocity, *surface]
+            recheck = recheck_with(m.shape_type[group.shape], workspace.slots, self.many)
+            launch(recheck, group.count, args, device=m.device)
 
-    def _obstacle(self, s: int, h: float) -> Any:
-        return Obstacle[self.model.dtype](s, self.model.shape_source[s], self.depth, h)
+    def _obstacle(self, group: ShapeGroup, h: float) -> Any:
+        source = self.model.shape_source[group.shape]
+        return Obstacle[self.model.dtype](group.shape, group.first, group.numbers, source, self.depth, h)
 
     def _particles(self, w: Workspace) -> Any:
         m = self.model
-        return Colliding[m.dtype](m.particle_radius, w.start, w.v, w.x, *w.hit, *w.push, *w.met, w.leg, w.bounced)
+        notes = [*w.hit, *w.push, *w.met, w.leg, w.bounced]
+        return Colliding[m.dtype](m.particle_radius, w.start, w.v, w.x, *notes, m.particle_world)
 
     def bounce(self, control: Control, workspace: Workspace, shove: array, h: float) -> None:
         """Velocities of all particles, of which some met shapes; shove: see `hits.bounce_with`."""
@@ -253,9 +263,10 @@ def touch_with(distance: Func, shape_type: ShapeType) -> Any:
 
 
 @functools.cache
-def collide_with(shape_type: ShapeType, slots: int, looks: bool) -> Any:
-    """The kernel for one type of shape, and particles that remember so many. looks: whether new ways are swept."""
-    distance, hits, hollowed = DISTANCE[shape_type], hit_functions(slots), shape_type not in CONVEX
+def collide_with(shape_type: ShapeType, slots: int, looks: bool, many: bool) -> Any:
+    """The kernel for a type of shape. slots: see `hits`; looks: whether new ways are swept; many: worlds, or one."""
+    distance, hits, pair = DISTANCE[shape_type], hit_functions(slots), pair_in(many)
+    hollowed = shape_type not in CONVEX
     detect = detect_with(distance, shape_type in THIN, shape_type is ShapeType.HEIGHTFIELD)
     touch, lead_back = touch_with(distance, shape_type), lead_back_with(distance, shape_type in VESSELS)
 
@@ -265,9 +276,9 @@ def collide_with(shape_type: ShapeType, slots: int, looks: bool) -> Any:
         mu: array(dtype=Any), mu_static: array(dtype=Any), restitution: array(dtype=Any),
         scale: array(dtype=Any), heights: array2d(dtype=Any), gravity: array(dtype=Any),
     ):  # fmt: skip
-        i, s, h = tid(), shape.s, shape.h
-        a = moving.x[i]
-        if a[3] > 0.0:
+        i, own, s, there = pair(shape, moving, tid())
+        a, h = moving.x[i], shape.h
+        if there and a[3] > 0.0:
             p, keep = position(a), moving.radius[i] + margin[s]
             deep, inward, left = detect(shape, moving, i, keep, pose[s], twist[s], scale[s], heights)
             begun = moving.start[i]
@@ -276,7 +287,7 @@ def collide_with(shape_type: ShapeType, slots: int, looks: bool) -> Any:
                     moving.leg[i] = vector(begun[0], begun[1], begun[2], 1.0 + 0.0 * keep)
                     moving.bounced[i] = s + 1
             if deep > 0.0 and has_direction(inward):
-                slot, fall = hits.slot_of(moving, i, s), h * length(gravity[0])
+                slot, fall = hits.slot_of(moving, i, s), h * length(gravity[own])
                 free = hits.velocity_before(moving, i, slot)
                 depth, touched, struck, slow, bend, n, u, way = touch(
                     shape, moving, i, free, keep, deep, inward, left, pose[s], twist[s], scale[s], heights, fall
@@ -285,7 +296,7 @@ def collide_with(shape_type: ShapeType, slots: int, looks: bool) -> Any:
                 e, gained = h * 0.0, h * 0.0  # the second along n from gravity since the impact
                 if arrival < -slow:
                     e = restitution[s]
-                    gained = dot(gravity[0], n) * min(-depth / arrival, h)
+                    gained = dot(gravity[own], n) * min(-depth / arrival, h)
                 away = (1.0 + e) * depth
                 slid = friction_loss(touched * (way - dot(way, n) * n), mu[s] * away, mu_static[s] * away)
                 back = lead_back(shape, p + away * n, keep, pose[s], scale[s], heights, struck)

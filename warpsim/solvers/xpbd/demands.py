@@ -20,7 +20,7 @@ from ...core.language import (
     Array, Float, Vec, abs, array, array2d, determinant, dot, func, generic_struct, int32, kernel, launch, length,
     matrix_from_cols, max, min, sqrt, tid, transpose, uint64, vec2i, vec3i, vec4i, zeros,
 )  # fmt: skip
-from ...geometry.bvh.query import bvh_query_aabb
+from ...geometry.bvh.query import bvh_get_group_root, bvh_query_aabb
 from ..contact.gaps import face_gap
 from ..contact.surface_trees import reach_of, single
 from ..scene.cloth import edges as edges_of
@@ -152,13 +152,15 @@ def left_in_tetrahedra(
 def shape_motions(
     model: Model, state: State, control: Control, sizes: array, fall: float, dt: float
 ) -> list[np.ndarray]:
-    """Of each shape: how many half edges each particle that may reach it in the step moves along it, (particles,)."""
+    """Of each group of shapes: how many half edges each particle that may reach that of its world in the step moves
+    along it, (particles,)."""
     motions, real = [], model.dtype
     particles = [model.particle_mass, model.particle_radius, sizes, state.particle_q, state.particle_qd]
     moving = Moving[real](*particles, real(fall), real(dt))
-    for s in range(model.shape_count):
-        moved = zeros(model.particle_count, model.dtype, model.device)
-        shape = [s, control.shape_transform, control.shape_velocity, model.shape_margin, model.shape_scale]
+    for group in model.shape_groups:
+        moved, s = zeros(model.particle_count, model.dtype, model.device), group.shape
+        surface = [control.shape_transform, control.shape_velocity, model.shape_margin, model.shape_scale]
+        shape = [group.numbers, model.particle_world, *surface]
         arguments = [*shape, model.shape_source[s], model.shape_heights[s], moving, moved]
         launch(_motion_kernel(model.shape_type[s]), model.particle_count, arguments, device=model.device,
                record_tape=False)  # fmt: skip
@@ -183,11 +185,13 @@ class Moving:
 def _motion_kernel(distance: Func) -> Any:
     @kernel(enable_backward=False)
     def move_along(
-        s: int32, pose: array(dtype=Any), twist: array(dtype=Any), margin: array(dtype=Any), scale: array(dtype=Any),
-        source: uint64, heights: array(dtype=Any, ndim=2), p: Any, moved: array(dtype=Any),
+        numbers: array(dtype=int32), world: array(dtype=int32), pose: array(dtype=Any), twist: array(dtype=Any),
+        margin: array(dtype=Any), scale: array(dtype=Any), source: uint64, heights: array(dtype=Any, ndim=2), p: Any,
+        moved: array(dtype=Any),
     ):  # fmt: skip
         i = tid()
-        if p.mass[i] > 0.0 and p.sizes[i] > 0.0:
+        s = numbers[world[i]]
+        if s >= 0 and p.mass[i] > 0.0 and p.sizes[i] > 0.0:
             way = p.dt * (length(p.qd[i] - surface_velocity(pose[s], twist[s], p.q[i])) + p.fall)
             reach = way + p.radius[i] + margin[s]
             away, _ = distance(to_shape(pose[s], p.q[i]), scale[s], source, heights, reach)
@@ -209,7 +213,8 @@ def surface_motions(contacts: SurfaceContacts, state: State, mean: object, sizes
     launch(subtract, m.particle_count, [state.particle_qd, mean, relative], device=device, record_tape=False)
     contacts.trees.move(state.particle_q, relative, dt)
     tree = [contacts.trees.of_faces.id, m.tri_indices, contacts.edges]
-    arguments = [*tree, state.particle_q, relative, rest, radius, contacts.margin, sizes, real(dt), moved]
+    places = [m.particle_world, state.particle_q, relative, rest, radius]
+    arguments = [*tree, *places, contacts.margin, sizes, real(dt), moved]
     launch(move_over, moved.size, arguments, device=device, record_tape=False)
     return _finite(moved)
 
@@ -222,9 +227,9 @@ def subtract(qd: array(dtype=Any), mean: Any, relative: array(dtype=Any)):
 
 @kernel(enable_backward=False)
 def move_over(
-    tree: uint64, faces: array(dtype=vec3i), ends: array(dtype=vec2i), q: array(dtype=Any), qd: array(dtype=Any),
-    rest: array(dtype=Any), radius: array(dtype=Any), margin: Any, sizes: array(dtype=Any), dt: Any,
-    moved: array(dtype=Any),
+    tree: uint64, faces: array(dtype=vec3i), ends: array(dtype=vec2i), world: array(dtype=int32), q: array(dtype=Any),
+    qd: array(dtype=Any), rest: array(dtype=Any), radius: array(dtype=Any), margin: Any, sizes: array(dtype=Any),
+    dt: Any, moved: array(dtype=Any),
 ):  # fmt: skip
     """The largest over triangles without a corner in common whose boxes meet, and which were apart at rest."""
     e = tid()
@@ -234,9 +239,9 @@ def move_over(
     low, high = min(low, min(then, there)), max(high, max(then, there))
     more = reach_of(low, high, max(radius[i], radius[j]) + margin)
     most = dt * 0.0
-    for t in bvh_query_aabb(tree, low - more, high + more):
+    for t in bvh_query_aabb(tree, low - more, high + more, bvh_get_group_root(tree, world[i])):
         a, b, c = faces[t][0], faces[t][1], faces[t][2]
-        if i != a and i != b and i != c and j != a and j != b and j != c:
+        if world[i] == world[a] and i != a and i != b and i != c and j != a and j != b and j != c:
             one = max(length(qd[i] - qd[a]), max(length(qd[i] - qd[b]), length(qd[i] - qd[c])))
             two = max(length(qd[j] - qd[a]), max(length(qd[j] - qd[b]), length(qd[j] - qd[c])))
             touch = max(radius[i], radius[j]) + max(radius[a], max(radius[b], radius[c]))

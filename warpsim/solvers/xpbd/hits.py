@@ -50,6 +50,25 @@ class Colliding:
     met2: array(dtype=int32)
     leg: Array[Vec[4, Float]]
     bounced: array(dtype=int32)
+    world: array(dtype=int32)
+
+
+@functools.cache
+def pair_in(many: bool) -> Any:
+    """Which particle a thread has, and which shape may meet it; many: that of its world, where there are several."""
+
+    @func
+    def pair(shape: Any, moving: Any, k: int32) -> tuple[int32, int32, int32, bool]:
+        """The particle, its world, the shape, and whether there is one."""
+        i, own, s, there = k, int32(0), shape.s, True
+        if many:
+            i = shape.first + k
+            own = moving.world[i]
+            s = shape.numbers[own]
+            there = s >= 0
+        return i, own, s, there
+
+    return pair
 
 
 @func

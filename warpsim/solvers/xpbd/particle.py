@@ -5,9 +5,10 @@ The third component of the packed vector is z [m], the fourth w = 1 / m [1/kg].
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
-from ...core.language import Float, Vec, array, func, kernel, tid, vector
+from ...core.language import Float, Vec, array, func, int32, kernel, tid, vector
 from ..particles.mass import inverse_mass
 
 
@@ -51,20 +52,28 @@ def unpack(x: array(dtype=Any), v: array(dtype=Any), q: array(dtype=Any), qd: ar
     qd[i] = v[i]
 
 
-@kernel
-def predict(
-    gravity: array(dtype=Any), force: array(dtype=Any), damping: Any, h: Any, v: array(dtype=Any), x: array(dtype=Any),
-    start: array(dtype=Any),
-):  # fmt: skip
-    """Move freely for h seconds (semi-implicit Euler); `start` keeps where the substep began."""
-    i = tid()
-    a = x[i]
-    u = v[i]
-    if a[3] > 0.0:
-        u = u / (1.0 + damping * h) + h * (gravity[0] + a[3] * force[i])
-    v[i] = u
-    start[i] = position(a)
-    x[i] = move_to(a, position(a) + h * u)
+@functools.cache
+def predict_in(many: bool) -> Any:
+    """The kernel of free motion; many: in one of several worlds, with a gravity of its own."""
+
+    @kernel
+    def predict(
+        gravity: array(dtype=Any), world: array(dtype=int32), force: array(dtype=Any), damping: Any, h: Any,
+        v: array(dtype=Any), x: array(dtype=Any), start: array(dtype=Any),
+    ):  # fmt: skip
+        """Move freely for h seconds (semi-implicit Euler); `start` keeps where the substep began."""
+        i, own = tid(), int32(0)
+        if many:
+            own = world[i]
+        a = x[i]
+        u = v[i]
+        if a[3] > 0.0:
+            u = u / (1.0 + damping * h) + h * (gravity[own] + a[3] * force[i])
+        v[i] = u
+        start[i] = position(a)
+        x[i] = move_to(a, position(a) + h * u)
+
+    return predict
 
 
 @func

@@ -36,11 +36,13 @@ _ROUNDS = 8  # of velocities after impacts: each leaves about a quarter of impac
 
 @struct
 class Near:
-    """Particles near to each particle, as `Contacts` lists them. touching: how many of them each one meets."""
+    """Particles near to each particle, as `Contacts` lists them. touching: how many of them each one meets; world: in
+    which it is."""
 
     neighbors: array2d(dtype=int32)
     counts: array(dtype=int32)
     touching: array(dtype=int32)
+    world: array(dtype=int32)
 
 
 @func
@@ -55,6 +57,9 @@ class ParticleContactConstraints(Fixed):
     def __init__(self, model: Model):
         self.model = model
 
+    def _near(self, contacts: Contacts, workspace: Workspace) -> Near:
+        return Near(contacts.neighbors, contacts.counts, workspace.touching, self.model.particle_world)
+
     def forget(self, workspace: Workspace) -> None:
         """Begin a substep, in which nothing has met anything."""
         workspace.shove.zero_()
@@ -62,7 +67,7 @@ class ParticleContactConstraints(Fixed):
     def resolve(self, contacts: Contacts, gravity: array, workspace: Workspace, h: float, first: bool) -> None:
         """Push apart what overlaps. first: in the first iteration of a substep."""
         m, w = self.model, workspace
-        near, surface = Near(contacts.neighbors, contacts.counts, w.touching), [contacts.friction, contacts.restitution]
+        near, surface = self._near(contacts, w), [contacts.friction, contacts.restitution]
         moving = [gravity, h, m.particle_radius, w.start, w.v, w.x]
         launch(count_overlaps, m.particle_count, [near, m.particle_radius, w.start, w.x], device=m.device)
         args = [near, int(contacts.bounces), int(first), *surface, *moving, w.apart, w.shove]
@@ -72,7 +77,7 @@ class ParticleContactConstraints(Fixed):
     def bounce(self, contacts: Contacts, gravity: array, workspace: Workspace, h: float) -> None:
         """Velocities of what met in this substep, from those before."""
         m, w = self.model, workspace
-        near, surface = Near(contacts.neighbors, contacts.counts, w.touching), [contacts.friction, contacts.restitution]
+        near, surface = self._near(contacts, w), [contacts.friction, contacts.restitution]
         free = [gravity, h, m.particle_radius, w.inv_mass, w.start, w.arrival]
         launch(count_impacts, m.particle_count, [near, *free[1:]], device=m.device)
         for _ in range(_ROUNDS):
@@ -173,7 +178,7 @@ def separate(
     pushed what bounces; less how far what does not bounce had come, so that its whole motion ends at once.
     """
     i = tid()
-    a, slow = x[i], 2.0 * h * length(gravity[0])
+    a, slow = x[i], 2.0 * h * length(gravity[near.world[i]])
     total, away, late = position(a) * 0.0, position(a) * 0.0, position(a) * 0.0
     if near.touching[i] > 0:
         for n in range(near_count(near, i)):
@@ -231,7 +236,7 @@ def rebound(
     onward: velocities of the arrival as shapes have turned them, see `hits.carry_on_with`.
     """
     i = tid()
-    u, slow = v[i], 2.0 * h * length(gravity[0])
+    u, slow = v[i], 2.0 * h * length(gravity[near.world[i]])
     total = u * 0.0
     if near.touching[i] > 0:
         for n in range(near_count(near, i)):

@@ -28,6 +28,7 @@ from ..scene.checks import check_call, count, flag, model_problem, refuse
 from ..scene.control import Control
 from ..scene.model import Model
 from ..scene.state import State
+from ..scene.world_rows import of_world
 from . import saved
 from .aerodynamics import AIR, Aerodynamics
 from .alarms import Alarms
@@ -37,7 +38,7 @@ from .contact import ShapeContactConstraints, place_shapes
 from .distance import Springs
 from .hits import retract
 from .membrane import Membranes, has_membranes
-from .particle import pack, predict, unpack, update_velocity
+from .particle import pack, predict_in, unpack, update_velocity
 from .pressure import Pressures
 from .residuals import Residual, keep_contents, residuals
 from .self_contact import ParticleContactConstraints
@@ -224,8 +225,9 @@ class SolverXPBD(Fixed):
     def _predict(self, control: Control, h: float, t: float) -> None:
         """Free motion; shapes and targets where they are at the end of the substep."""
         w, real = self.workspace, self.model.dtype
-        arrays = [control.gravity, w.force, self.damping, real(h), w.v, w.x, w.start]
-        self._run(predict, self.model.particle_count, *arrays)
+        pull = [control.gravity, self.model.particle_world, w.force]
+        free = predict_in(self.model.world_count > 1)
+        self._run(free, self.model.particle_count, *pull, self.damping, real(h), w.v, w.x, w.start)
         if self.model.shape_count:
             self.contact.forget(w)
             poses = [control.shape_transform, control.shape_velocity, real(t), w.pose]
@@ -411,7 +413,8 @@ class SolverXPBD(Fixed):
         first = first_not_finite(w.x, w.v) if self.check and current_graph() is None else None
         if first is not None:
             raise DivergenceError(
-                f"step {self.steps}: after {stage}, particle {first} has numbers that are not finite\n"
+                f"step {self.steps}: after {stage}, particle {first}{of_world(self.model, first)} has numbers that are "
+                "not finite\n"
                 "help: more substeps, less stiffness, or look for particles that start inside of each other"
             )
 

@@ -31,14 +31,46 @@ class Patterns(NamedTuple):
     stress: np.ndarray
 
 
+class Elastic(NamedTuple):
+    """Tetrahedra (tets, 4), masses of particles [kg], and of each tetrahedron: the inverse of its rest edges [1/m], its
+    volume [m^3], Lame's parameters [Pa]."""
+
+    tets: np.ndarray
+    mass: np.ndarray
+    pose: np.ndarray
+    volume: np.ndarray
+    mu: np.ndarray
+    lam: np.ndarray
+
+
 def patterns(model: Model) -> Patterns | None:
-    """Of a model; None where no body is held."""
-    tets, mass = model.tet_indices.numpy().reshape(-1, 4), model.particle_mass.numpy().astype(np.float64)
-    label = held_bodies(tets, mass, model.tet_mu.numpy() > 0.0)
+    """Of a model; None where no body is held. Equal worlds are solved once."""
+    tets, mass = model.tet_indices.numpy().reshape(-1, 4), model.particle_mass.numpy()
+    laws = (a.numpy() for a in (model.tet_pose, model.tet_volume, model.tet_mu, model.tet_lambda))
+    whole = Elastic(tets, mass, *laws)
+    if model.world_count == 1:
+        return _patterns(whole)
+    known: dict[Any, Patterns | None] = {}
+    parts, bodies, rows = [], 0, model.world_rows
+    for (p, end), (t, last) in zip(rows["particle"].tolist(), rows["tet"].tolist(), strict=True):
+        own = Elastic(whole.tets[t:last] - p, whole.mass[p:end], *(a[t:last] for a in whole[2:]))
+        key = tuple(a.tobytes() for a in own)
+        if key not in known:
+            known[key] = _patterns(own) if last > t else None
+        one = known[key] or Patterns(np.full(last - t, -1), np.full(end - p, -1), np.zeros((last - t, 3, 6)))
+        numbers = (np.where(body < 0, -1, body + bodies) for body in one[:2])
+        parts.append(Patterns(*numbers, one.stress))
+        bodies += int(one.particles.max(initial=-1)) + 1
+    return Patterns(*(np.concatenate(column) for column in zip(*parts, strict=True))) if bodies else None
+
+
+def _patterns(one: Elastic) -> Patterns | None:
+    tets, mass = one.tets, one.mass.astype(np.float64)
+    label = held_bodies(tets, mass, one.mu > 0.0)
     rows = np.flatnonzero(label[tets[:, 0]] >= 0)
     if not len(rows):
         return None
-    strain, stiff = _laws(model, rows)
+    strain, stiff = _laws(one, rows)
     places = (3 * tets[rows, :, None] + np.arange(3)).reshape(-1, 12)
     ways, borne = _ways(np.swapaxes(strain, 1, 2) @ stiff, places, np.repeat(label, 3), np.repeat(mass, 3))
     number = np.append(np.where(borne, np.cumsum(borne) - 1, -1), -1)
@@ -59,10 +91,10 @@ def held_bodies(tets: np.ndarray, mass: np.ndarray, elastic: np.ndarray) -> np.n
     return np.unique(np.append(label, -1), return_inverse=True)[1][:-1].reshape(-1) - 1
 
 
-def _laws(model: Model, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _laws(one: Elastic, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Strains, and volume times stresses, by displacements of the corners: (rows, 6, 12) each; shears count twice."""
     pose, volume, mu, lam = (
-        a.numpy()[rows].astype(np.float64) for a in (model.tet_pose, model.tet_volume, model.tet_mu, model.tet_lambda)
+        a[rows].astype(np.float64) for a in (one.pose, one.volume, one.mu, one.lam)
     )
     slopes = np.concatenate([-pose.sum(axis=1, keepdims=True), pose], axis=1)
     strain = np.zeros((len(rows), 6, 4, 3))

@@ -13,6 +13,7 @@ from ...core.language import (
 from ..contact.crossings import deepest_edge, deepest_inside, first_crossing
 from ..particles.statistics import ParticleStatistics
 from ..scene.pressure import volume_inside
+from ..scene.world_rows import of_world
 from .substeps import SubstepChoice
 
 if TYPE_CHECKING:
@@ -79,7 +80,8 @@ class XPBDStatistics(ParticleStatistics):
         ):  # fmt: skip
             if strain.size:
                 row = int(np.abs(strain).argmax())
-                name = f"{what} {row}, of particles {corners.numpy()[row].tolist()},"
+                particles = corners.numpy()[row]
+                name = f"{what} {row}{of_world(m, particles[0])}, of particles {particles.tolist()},"
                 worst.append((abs(strain[row]), f"{name} has a strain of {strain[row]:.3g}"))
         size, problem = max(worst, default=(0.0, ""))
         return f"{problem}\nexpected: at most {most:g}\n{_CURE}" if size > most else None
@@ -120,14 +122,17 @@ class XPBDStatistics(ParticleStatistics):
     def divergence(self) -> str | None:
         """What has diverged and what helps, or None."""
         if self.first_not_finite is not None:
-            return f"particle {self.first_not_finite} has numbers that are not finite\n{_CURE}"
+            first = self.first_not_finite
+            return f"particle {first}{of_world(self.model, first)} has numbers that are not finite\n{_CURE}"
         if self.max_strain > _TORN:
             spring = int(np.abs(self.spring_strain).argmax())
-            return f"spring {spring} has a strain of {self.spring_strain[spring]:.3g}\n{_CURE}"
+            name = f"spring {spring}{of_world(self.model, self.model.spring_indices.numpy()[spring, 0])}"
+            return f"{name} has a strain of {self.spring_strain[spring]:.3g}\n{_CURE}"
         if self.model.tet_count:
             tet = int(self.volume_ratio.argmax())
             if self.volume_ratio[tet] > _SWOLLEN:
-                return f"tetrahedron {tet} has {self.volume_ratio[tet]:.3g} times its volume\n{_CURE}"
+                name = f"tetrahedron {tet}{of_world(self.model, self.model.tet_indices.numpy()[tet, 0])}"
+                return f"{name} has {self.volume_ratio[tet]:.3g} times its volume\n{_CURE}"
             if self.total_volume_ratio < _CRUSHED:
                 tet = int(self.volume_ratio.argmin())
                 return f"all tetrahedra have {self.total_volume_ratio:.3g} of their volume, least number {tet}\n{_CURE}"

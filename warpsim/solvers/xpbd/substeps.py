@@ -20,6 +20,7 @@ from ..contact.contacts import Contacts
 from ..contact.surface_contacts import SurfaceContacts
 from ..scene.checks import count, positive, refuse
 from ..scene.memory import ByObject
+from ..scene.world_rows import of_world
 from .demands import ball_motions, shape_motions, shortest_edges, surface_motions, unsolved_strains
 
 if TYPE_CHECKING:
@@ -127,7 +128,8 @@ class SubstepChooser:
         dt: float,
     ) -> Chosen:  # fmt: skip
         """The substeps of a step of `dt` [s] from a state."""
-        last, fall = self._last.get(state), dt * float(np.linalg.norm(control.gravity.numpy()[0]))
+        last = self._last.get(state)
+        fall = dt * max(float(np.linalg.norm(pull)) for pull in control.gravity.numpy())
         sag = 2.0 * fall * dt / (self._cell * options.strain)
         h = last.h if last else dt / min(max(sag, options.least), options.most)
         strain = self._strain(options, state, control, dt, h)
@@ -155,7 +157,8 @@ class SubstepChooser:
             row = int(left.argmax())
             substeps = dt / h * math.sqrt(left[row] / options.strain)
             if substeps > worst.substeps:
-                name = f"{what} {row}, of particles {corners.numpy()[row].tolist()},"
+                particles = corners.numpy()[row]
+                name = f"{what} {row}{of_world(self.model, particles[0])}, of particles {particles.tolist()},"
                 worst = Demand(substeps, f"{name} is strained by {left[row]:.3g} more than its material is")
         return worst
 
@@ -164,10 +167,13 @@ class SubstepChooser:
     ) -> list[Demand]:  # fmt: skip
         """What keeps cloth from moving far along shapes; fall: what gravity adds to speeds [m/s]."""
         demands = []
-        for s, moved in enumerate(shape_motions(self.model, state, control, self._sizes, fall, dt)):
+        motions = shape_motions(self.model, state, control, self._sizes, fall, dt)
+        for group, moved in zip(self.model.shape_groups, motions, strict=True):
             i = int(moved.argmax()) if moved.size else 0
             if moved.size and moved[i] > 0.0:
-                reason = f"particle {i} moves by {0.5 * moved[i]:.3g} of its edges along shape {s} in the step"
+                s = group.listed[self.model.particle_world.numpy()[i]]
+                name = f"particle {i}{of_world(self.model, i)}"
+                reason = f"{name} moves by {0.5 * moved[i]:.3g} of its edges along shape {s} in the step"
                 demands.append(Demand(moved[i] / options.travel, reason))
         return demands
 

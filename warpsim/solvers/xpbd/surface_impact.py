@@ -45,14 +45,14 @@ class SurfaceImpactConstraints(Fixed):
         self._run(take_aim, len(impacts.corners), *near, impacts.shares, impacts.normal, impacts.keep)
 
     def press(self, contacts: SurfaceContacts, going: array, workspace: Workspace) -> None:
-        """Push apart what has met; nothing where `going` is zero."""
+        """Push apart what has met; nothing in worlds where `going` is zero, see `Sweeps`."""
         m, w, impacts = self.model, workspace, contacts.impacts
         planes = [impacts.shares, impacts.normal, impacts.keep, contacts.friction]
         own = [impacts.firsts, impacts.around, contacts.weights]
         parts = [impacts.corners, contacts.push, contacts.crowd, w.inv_mass]
         for _ in range(_SWEEPS):
-            near = [going, impacts.span, impacts.corners, *planes, w.start, w.x, contacts.push, contacts.weights]
-            self._run(measure_impacts, len(impacts.corners), *near)
+            near = [going, m.particle_world, impacts.span, impacts.corners, *planes, w.start, w.x]
+            self._run(measure_impacts, len(impacts.corners), *near, contacts.push, contacts.weights)
             self._run(sum_weights, m.particle_count, *own, contacts.crowd)
             self._run(separate, m.particle_count, *own, *parts, w.x)
 
@@ -84,9 +84,9 @@ def take_aim(
 
 @kernel
 def measure_impacts(
-    going: array(dtype=int32), span: array(dtype=int32), corners: array(dtype=vec4i), shares: array(dtype=Any),
-    normal: array(dtype=Any), keep: array(dtype=Any), mu: array(dtype=Any), start: array(dtype=Any),
-    x: array(dtype=Any), push: array(dtype=Any), weights: array(dtype=Any),
+    going: array(dtype=int32), world: array(dtype=int32), span: array(dtype=int32), corners: array(dtype=vec4i),
+    shares: array(dtype=Any), normal: array(dtype=Any), keep: array(dtype=Any), mu: array(dtype=Any),
+    start: array(dtype=Any), x: array(dtype=Any), push: array(dtype=Any), weights: array(dtype=Any),
 ):  # fmt: skip
     """How deep each impact is, and what friction takes back."""
     n = tid()
@@ -97,7 +97,7 @@ def measure_impacts(
         above = dot(gap, up)
         depth = keep[n] - above
         total = gap * 0.0
-        if depth > 0.0 and going[0] != 0:
+        if depth > 0.0 and going[1 + world[k[0]]] != 0:
             before = b[0] * start[k[0]] + b[1] * start[k[1]] + b[2] * start[k[2]] + b[3] * start[k[3]]
             apart = dot(before, up)
             slid = gap - above * up

@@ -32,11 +32,12 @@ Work = Callable[[], None]
 
 
 class Sweeps(Fixed):
-    """Sweeps of a model's surfaces. going: whether a round is still to come; rounds: how many there were."""
+    """Sweeps of a model's surfaces. going: whether a round is still to come, at all and in each world; rounds: how many
+    there were."""
 
     def __init__(self, model: Model):
         self.model = model
-        self.going, self.rounds = zeros(1, int32, model.device), zeros(1, int32, model.device)
+        self.going, self.rounds = zeros(1 + model.world_count, int32, model.device), zeros(1, int32, model.device)
         self.impact, self.zones = SurfaceImpactConstraints(model), ImpactZones(model)
 
     @property
@@ -110,14 +111,14 @@ class Sweeps(Fixed):
     def _look(self, contacts: SurfaceContacts, w: Workspace, most: int) -> None:
         """Look for impacts on the present ways, and whether another round may help."""
         contacts.impacts.find(w.start, w.x)
-        self._list(judge, contacts.impacts.crossing, most, self.rounds, self.going)
+        self._list(judge, contacts.impacts.crossed, most, self.rounds, self.going)
 
     def _repeat(self, work: Work, most: int) -> None:
         if _must_record_all():
             for _ in range(most):
                 work()
         else:
-            capture_while(self.going, work)
+            capture_while(self.going[:1], work)
 
     def _list(self, kernel: Kernel, *args: object) -> None:
         launch(kernel, 1, args, device=self.model.device, record_tape=False)
@@ -130,9 +131,10 @@ def _must_record_all() -> bool:
 
 @kernel
 def judge(crossing: array(dtype=int32), most: int32, rounds: array(dtype=int32), going: array(dtype=int32)):
-    going[0] = 0
-    if crossing[0] > 0 and rounds[0] < most:
-        going[0] = 1
+    for k in range(going.shape[0]):
+        going[k] = 0
+        if crossing[k] > 0 and rounds[0] < most:
+            going[k] = 1
     rounds[0] += 1
 
 

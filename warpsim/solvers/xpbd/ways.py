@@ -17,7 +17,7 @@ from ...core.language import (
 from ...core.lib.quaternions import quat_rotate
 from ...core.lib.transforms import transform_get_rotation
 from ..scene.shapes import DISTANCE, ShapeType, advance_pose, surface_velocity, to_shape, to_world
-from .hits import hit_functions
+from .hits import hit_functions, pair_in
 from .mesh_walls import wall_ahead_with
 from .particle import move_to, position
 
@@ -146,9 +146,10 @@ def meet_with(slots: int) -> Any:
 
 
 @functools.cache
-def recheck_with(shape_type: ShapeType, slots: int) -> Any:
-    """The kernel that sweeps new ways, for one type of shape, and particles that remember so many."""
-    distance, meet = DISTANCE[shape_type], meet_with(slots)
+def recheck_with(shape_type: ShapeType, slots: int, many: bool) -> Any:
+    """The kernel that sweeps new ways, for one type of shape, and particles that remember so many. many: whether there
+    are several worlds."""
+    distance, meet, pair = DISTANCE[shape_type], meet_with(slots), pair_in(many)
     sweep = sweep_with(distance, shape_type is ShapeType.HEIGHTFIELD, passes=True)
     wall_ahead, convex = wall_ahead_with(shape_type), shape_type in CONVEX
 
@@ -163,9 +164,10 @@ def recheck_with(shape_type: ShapeType, slots: int) -> Any:
         leg: where the new way began, and the part of the substep since then. bounced: the shape that pushed last, its
         number + 1; below zero if that was here; 0 for particles that none has pushed.
         """
-        i, s, h = tid(), shape.s, shape.h
+        i, own, s, there = pair(shape, moving, tid())
+        h = shape.h
         by = moving.bounced[i]
-        if by != 0 and not (convex and abs(by) == s + 1):
+        if there and by != 0 and not (convex and abs(by) == s + 1):
             p, keep = position(moving.x[i]), moving.radius[i] + margin[s]
             here, left = to_shape(pose[s], p), keep * 0.0 + 1.0
             once = to_shape(advance_pose(pose[s], twist[s], -h), moving.start[i])
@@ -196,7 +198,7 @@ def recheck_with(shape_type: ShapeType, slots: int) -> Any:
                     else:
                         back = quat_rotate(rotation, touch - here + (keep - above) * inward)
                     pace = dot(surface_velocity(pose[s], twist[s], p), n)
-                    meet(moving, i, s, n, pace, restitution[s], 2.0 * h * length(gravity[0]), back)
+                    meet(moving, i, s, n, pace, restitution[s], 2.0 * h * length(gravity[own]), back)
                     moving.x[i] = move_to(moving.x[i], p + back)
                     moving.bounced[i] = -(s + 1)
 

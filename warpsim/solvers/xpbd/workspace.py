@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.language import array, int32, zeros
 from ...core.runtime.arrays.fixed import Fixed
+from ..scene.shape_groups import most_met
 from .hits import MOST
 from .ways import HOLLOWED
 
@@ -26,7 +27,8 @@ class Workspace(Fixed):
 
     def __init__(self, model: Model):
         options: dict[str, Any] = {"device": model.device, "requires_grad": True}
-        walls = sum(MOST if kind in HOLLOWED else 1 for kind in model.shape_type)
+        groups = model.shape_groups
+        walls = most_met(groups, [MOST if model.shape_type[g.shape] in HOLLOWED else 1 for g in groups])
         n, self.slots = model.particle_count, max(1, min(walls, MOST))
         sizes = [n if k < walls else 0 for k in range(MOST)]
         self.x = zeros(n, model.vec4, **options)
