@@ -138,8 +138,15 @@ def volume():
 
 
 def use_volume(v):
-    return [launched(ask_volume, float, v.id), v.get_tiles().numpy(), v.get_voxels().numpy(), v.leaf_values.numpy(),
-            v.to_numpy() if hasattr(v, "to_numpy") else 0, v.get_grid_info().name, v.get_active_stats().voxel_count]
+    return [
+        launched(ask_volume, float, v.id),
+        v.get_tiles().numpy(),
+        v.get_voxels().numpy(),
+        v.leaf_values.numpy(),
+        v.to_numpy() if hasattr(v, "to_numpy") else 0,
+        v.get_grid_info().name,
+        v.get_active_stats().voxel_count,
+    ]
 
 
 def tiles():
@@ -205,7 +212,7 @@ def use_operator(o):
     o.matvec(b, y, y, 1.0, 0.0)
     wp.optim.linear.cg(o, b, x, maxiter=20)
     if o.adjoint is not None:
-        o.transposed().matvec(b, x, x, 1.0, 0.0)
+        o.transpose().matvec(b, x, x, 1.0, 0.0)
     return [y.numpy().copy(), x.numpy().copy(), len(repr(o))]
 
 

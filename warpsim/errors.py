@@ -402,7 +402,7 @@ _PACKAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-def trimmed(error: WarpsimError) -> WarpsimError:
+def trim_frames(error: WarpsimError) -> WarpsimError:
     """The error without frames of warpsim, and without causes that have no other: the message says it all.
 
     A defect of warpsim keeps its frames, and so does everything where the environment has `WARPSIM_TRACEBACK=1`.
@@ -415,7 +415,7 @@ def trimmed(error: WarpsimError) -> WarpsimError:
         seen.add(id(at))
         at.__traceback__ = _outside(at.__traceback__)
         for part in at.errors if isinstance(at, KernelErrors) else ():
-            trimmed(part)
+            trim_frames(part)
         below = at.__cause__ or (None if at.__suppress_context__ else at.__context__)
         if below is not None and _outside(below.__traceback__) is None:
             at.__cause__, at.__suppress_context__, below = None, True, None
@@ -424,17 +424,17 @@ def trimmed(error: WarpsimError) -> WarpsimError:
 
 
 def user_frames(function: _Function) -> _Function:
-    """Decorator of public functions that are not called often: errors show the frames of their users, see `trimmed`."""
+    """Decorator of public functions that are not called often: errors show users' frames alone."""
 
     @functools.wraps(function)
-    def called(*args: Any, **keywords: Any) -> Any:
+    def call(*args: Any, **keywords: Any) -> Any:
         try:
             return function(*args, **keywords)
         except WarpsimError as error:
             del args, keywords  # this frame stays with the error, and whoever keeps that should not keep a kernel
-            raise trimmed(error)  # noqa: B904
+            raise trim_frames(error)  # noqa: B904
 
-    return called  # type: ignore[return-value]
+    return call  # type: ignore[return-value]
 
 
 def _outside(traceback: TracebackType | None) -> TracebackType | None:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from test_signed_zeros import divide, divide_by_first
 
 import warpsim as wp
 
@@ -9,18 +10,6 @@ jax = pytest.importorskip("jax")
 jnp = jax.numpy
 
 pytestmark = pytest.mark.cpu(reason="programs of JAX for the CPU")
-
-
-@wp.kernel
-def divide(x: wp.array[float], s: float, y: wp.array[float]):
-    i = wp.tid()
-    y[i] = x[i] / s
-
-
-@wp.kernel
-def divide_by_first(x: wp.array[float], s: wp.vec2, y: wp.array[float]):
-    i = wp.tid()
-    y[i] = x[i] / s[0]
 
 
 @wp.kernel

@@ -6,7 +6,7 @@ import pytest
 import warpsim as wp
 from warpsim.plot.camera import look_at
 from warpsim.plot.smooth import smooth_light
-from warpsim.plot.trace import BOUNCED, Scene, first_hits, spread, visibility
+from warpsim.plot.trace import BOUNCED, Scene, first_hits, light_from, spread, visibility
 
 UP = np.array([0.0, 1.0, 0.0])
 SQUARE = np.array([[0, 1, 2], [0, 2, 3]])
@@ -69,7 +69,7 @@ def test_a_ball_takes_light_of_sky_and_sun():
     ball = Scene(NONE, np.zeros((0, 3), int), 2.0 * UP[None], np.ones(1))
     options = {"up": UP, "sun": UP, "disc": 0.01, "reach": 9.0, "samples": 4096}
     at = np.array([[0.0, 0.0, 0.0], [50.0, 0.0, 0.0]])
-    sky, sun = visibility(ball, at, np.tile(UP, (2, 1)), np.zeros((2, 2)), **options)
+    sky, sun = visibility(ball, at, np.tile(UP, (2, 1)), np.zeros((2, 2)), light_from(**options))
     seen = np.linspace(0.0, np.pi / 6.0, 2000)  # half the angle under which the ball is seen: asin(1 / 2)
     taken = np.trapezoid((0.65 + 0.35 * np.cos(seen) - BOUNCED) * np.sin(2.0 * seen), seen)
     assert sky[1] - sky[0] == pytest.approx(taken, rel=0.02)
@@ -83,7 +83,8 @@ def test_nothing_to_see():
 
 def light(points, triangles, at, samples=4096, **options):
     options = {"up": UP, "sun": UP, "disc": 0.05, "reach": 100.0, "samples": samples} | options
-    sky, sun = visibility(traced(points, triangles), at, np.tile(UP, (len(at), 1)), np.zeros((len(at), 2)), **options)
+    normals, shifts = np.tile(UP, (len(at), 1)), np.zeros((len(at), 2))
+    sky, sun = visibility(traced(points, triangles), at, normals, shifts, light_from(**options))
     return sky, sun
 
 
@@ -107,7 +108,7 @@ def test_shadows_have_a_penumbra():
     for begin in spread(np.arange(256)):
         mesh, up = traced(LEVEL + height * UP, SQUARE), np.tile(UP, (3, 1))
         options = {"up": UP, "sun": UP, "disc": disc, "reach": 1.0, "samples": 1}
-        shares.append(visibility(mesh, at, up, np.tile(begin, (3, 1)), **options)[1])
+        shares.append(visibility(mesh, at, up, np.tile(begin, (3, 1)), light_from(**options))[1])
     np.testing.assert_allclose(np.mean(shares, axis=0), [0.0, 0.5, 1.0], atol=0.03)
 
 

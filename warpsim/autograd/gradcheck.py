@@ -243,7 +243,7 @@ def record_subject(record: LaunchEntry) -> KernelSubject:
     first = [k for k, name in enumerate(names) if name in read or name not in written]
     options = {"device": record.device, "deterministic": record.deterministic}
     args = BoundArguments(record.args, needs.arrays.handle_params)
-    return KernelSubject(record.kernel, record.dim, args.args, first, last, options, FunctionMetadata())
+    return KernelSubject(record.kernel, record.dim, args.args, (first, last), options, FunctionMetadata())
 
 
 def _known_kernels(known: set[str], masks: Mapping[str, Any], *lists: Sequence[str] | None) -> None:

@@ -114,13 +114,19 @@ class Subject:
 class KernelSubject(Subject):
     """A launch of a kernel on private copies of its arguments.
 
-    inputs, outputs: positions of the parameters that count as such; one may be both.
+    roles: positions of the parameters that count as inputs, and as outputs; one may be both.
     """
 
     def __init__(
-        self, kernel: Kernel, dim: Any, args: Sequence[Any], inputs: Sequence[int], outputs: Sequence[int],
-        options: dict[str, Any], metadata: FunctionMetadata,
-    ):  # fmt: skip
+        self,
+        kernel: Kernel,
+        dim: Any,
+        args: Sequence[Any],
+        roles: tuple[Sequence[int], Sequence[int]],
+        options: dict[str, Any],
+        metadata: FunctionMetadata,
+    ):
+        inputs, outputs = roles
         if dim is None:
             raise JacobianError(f"no launch dimensions for kernel {kernel.key!r}\nhelp: pass dim=")
         self.kernel, self.dim, self.options = kernel, dim, options
@@ -151,7 +157,7 @@ def launch_subject(
     known = arrays_of(kernel, kernel.types_for(args), kernel.settings())
     written = known.parameters(known.written)
     last = range(len(inputs), len(args)) if outputs else [k for k, n in enumerate(kernel.patterns) if n in written]
-    return KernelSubject(kernel, dim, args, range(len(inputs)), last, options, metadata)
+    return KernelSubject(kernel, dim, args, (range(len(inputs)), last), options, metadata)
 
 
 class FunctionSubject(Subject):
@@ -239,4 +245,3 @@ def _differentiable(labels: list[str], values: Sequence[Any]) -> dict[str, array
     """The float arrays with gradients among arguments, by name."""
     named = [pair for label, value in zip(labels, values, strict=True) for pair in arrays_in(value, label)]
     return {name: a for name, a in named if a.requires_grad and Components(a).size}
-

@@ -79,7 +79,7 @@ def finish(fn: Function, max_unroll: int, rank: int = 0) -> Program:
         fn = step("unroll", unroll(fn, max_unroll))
         fn = step("fold", fold(fn))
         fn = step("dce", dce(fn))
-        return replace(planned(fn, (), thread_rank(fn)), handle_params=handle_params(fn))
+        return replace(plan(fn, (), thread_rank(fn)), handle_params=handle_params(fn))
 
 
 def derive(fn: Function, max_unroll: int, form: Form, ndim: int, known: tuple[HandleParam, ...]) -> Program:
@@ -97,16 +97,16 @@ def derive(fn: Function, max_unroll: int, form: Form, ndim: int, known: tuple[Ha
         if form.kind is FormKind.TANGENT:
             return with_tangents(*forward_mode(fn, form.gradients), ndim, total=False)
         if form.kind is FormKind.MARKING:
-            return cleaned("marking", marking(inline(fn)), (), ndim, max_unroll, total=False)
+            return clean("marking", marking(inline(fn)), (), ndim, max_unroll, total=False)
         if form.kind is FormKind.RECORDING:
-            return cleaned("recording", *recording(fn, ndim), ndim, max_unroll, total=False)
+            return clean("recording", *recording(fn, ndim), ndim, max_unroll, total=False)
         noted = [call.results[0] for call in recorded_atomics(fn)]
         fn = step("assume", add_assertions(fn))
         fn = promote_memory(fn, choose(fn, form.gradients)[0])
         fn = step("promote", fold(dce(inline(fn, keep_gradients=True))))
         if form.kind is FormKind.RECOMPUTED_TANGENT:
             again, extras = forward_again(fn, form.gradients, ndim)
-            return with_tangents(again, renumbered(extras, fn, noted), ndim, total=True)
+            return with_tangents(again, renumber(extras, fn, noted), ndim, total=True)
         whole = in_reverse(fn, form, max_unroll, ndim, noted)
         return replace(whole, gathered=gather(whole.fn, whole.extras, whole.plan, ndim))
 
@@ -116,7 +116,7 @@ def in_reverse(fn: Function, form: Form, max_unroll: int, ndim: int, noted: list
 
     def reversed_with(prints: bool) -> Program:
         reverse, extras = adjoint(fn, form.gradients, ndim, prints)
-        return cleaned("adjoint", reverse, renumbered(extras, fn, noted), ndim, max_unroll, total=True)
+        return clean("adjoint", reverse, renumber(extras, fn, noted), ndim, max_unroll, total=True)
 
     prints = any(map(shows_adjoints, walk(fn.body)))
     try:
@@ -127,7 +127,7 @@ def in_reverse(fn: Function, form: Form, max_unroll: int, ndim: int, noted: list
     return reversed_with(False)
 
 
-def renumbered(extras: Extras, fn: Function, noted: list[Value]) -> Extras:
+def renumber(extras: Extras, fn: Function, noted: list[Value]) -> Extras:
     """Extras that count atomics as the recording form does: it notes those, too, that have become variables since."""
     left = [call.results[0] for call in recorded_atomics(fn)]
     return tuple(Returned(noted.index(left[e.position])) if isinstance(e, Returned) else e for e in extras)
@@ -149,10 +149,10 @@ def phase_of(whole: Program, phase: str) -> Program:
         assert fn is not None
         fn = step(f"{phase} cse", cse(step(phase, fn)))
         fn = step(f"{phase} dce", dce(fold(fn), total=True))
-        return planned(*without_unread(fn, extras), whole.ndim)
+        return plan(*without_unread(fn, extras), whole.ndim)
 
 
-def cleaned(form: str, fn: Function, extras: Extras, ndim: int, max_unroll: int, total: bool) -> Program:
+def clean(form: str, fn: Function, extras: Extras, ndim: int, max_unroll: int, total: bool) -> Program:
     """The final program of an adjoint, a recording or a marking, its calls expanded. total: every loop ends."""
     fn = step(f"{form} cse", cse(inline(step(form, fn), keep_gradients=True)))
     calls = any(isinstance(node, Call) and isinstance(node.op, Function) for node in walk(fn.body))
@@ -160,17 +160,17 @@ def cleaned(form: str, fn: Function, extras: Extras, ndim: int, max_unroll: int,
     fn = step(f"{form} unroll", unroll(fn, max_unroll)) if calls else fn
     fn = step(f"{form} fold", fold(fn))
     fn = step(f"{form} dce", dce(fn, total))
-    return planned(*without_unread(refuse_unrecoverable(fn), extras), ndim)
+    return plan(*without_unread(refuse_unrecoverable(fn), extras), ndim)
 
 
 def with_tangents(fn: Function, extras: Extras, ndim: int, total: bool) -> Program:
     """The final program of forward mode. total: every loop is known to end."""
     fn = step("tangent fold", fold(step("tangent", fn)))
     fn = step("tangent dce", dce(fn, total))
-    return planned(*without_unread(refuse_unrecoverable(fn), extras), ndim)
+    return plan(*without_unread(refuse_unrecoverable(fn), extras), ndim)
 
 
-def planned(fn: Function, extras: Extras, ndim: int) -> Program:
+def plan(fn: Function, extras: Extras, ndim: int) -> Program:
     """The program as it is emitted, and how it uses its arrays."""
     check_stack(fn)
     fn = step("version", add_versions(fn))

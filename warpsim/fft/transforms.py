@@ -11,7 +11,8 @@ time); a new one by default, which has a gradient if the operand has.
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from ..core.language import array, empty
@@ -47,7 +48,7 @@ def ifft2(x: array, out: array | None = None, axes: tuple[int, int] = (-2, -1), 
 def _complex(name: str, x: array, out: array | None, axes: Sequence[int], norm: str, inverse: bool) -> array:
     check_complex(x, "x")
     along = _check_axes(x, axes, norm)
-    return _run(ComplexTransform, name, x, out, x.shape, x.dtype, along, norm, inverse=inverse)
+    return _run(partial(ComplexTransform, inverse=inverse), name, x, out, (x.shape, x.dtype), along, norm)
 
 
 # ----- real ---------------------------------------------------------------------------------------
@@ -63,9 +64,7 @@ def rfft2(x: array, out: array | None = None, axes: tuple[int, int] = (-2, -1), 
     return _real("rfft2", x, out, _pair(axes), norm)
 
 
-def irfft(
-    x: array, n: int | None = None, out: array | None = None, axis: int = -1, norm: str = "backward"
-) -> array:
+def irfft(x: array, n: int | None = None, out: array | None = None, axis: int = -1, norm: str = "backward") -> array:
     """The inverse of `rfft`: n real numbers (default: that of `out`, else the even number 2 (m - 1)) of m complex ones.
 
     The imaginary parts of the first element, and for even n of the last, belong to no real signal: they count nothing.
@@ -84,7 +83,7 @@ def _real(name: str, x: array, out: array | None, axes: Sequence[int], norm: str
     check_real(x, "x")
     along = _check_axes(x, axes, norm)
     shape = _with_extent(x.shape, along[-1], x.shape[along[-1]] // 2 + 1)
-    return _run(RealTransform, name, x, out, shape, COMPLEX_OF[x.dtype], along, norm)
+    return _run(RealTransform, name, x, out, (shape, COMPLEX_OF[x.dtype]), along, norm)
 
 
 def _inverse_real(name: str, x: array, n: int | None, out: array | None, axes: Sequence[int], norm: str) -> array:
@@ -98,7 +97,8 @@ def _inverse_real(name: str, x: array, n: int | None, out: array | None, axes: S
             f"n is {length}, and x has {counted(present, 'element')} along axis {last}\n"
             f"expected: n = {max(1, 2 * present - 2)} or {2 * present - 1}, which rfft makes {present} elements of"
         )
-    return _run(InverseRealTransform, name, x, out, _with_extent(x.shape, last, length), REAL_OF[x.dtype], along, norm)
+    result = (_with_extent(x.shape, last, length), REAL_OF[x.dtype])
+    return _run(InverseRealTransform, name, x, out, result, along, norm)
 
 
 # ----- arguments ----------------------------------------------------------------------------------
@@ -136,14 +136,21 @@ def _with_extent(shape: tuple[int, ...], axis: int, extent: int) -> tuple[int, .
 
 
 def _run(
-    kind: type[Transform], name: str, x: array, out: array | None, shape: tuple[int, ...], dtype: Any,
-    axes: tuple[int, ...], norm: str, **options: Any,
-) -> array:  # fmt: skip
+    kind: Callable[..., Transform],
+    name: str,
+    x: array,
+    out: array | None,
+    result: tuple[tuple[int, ...], Any],
+    axes: tuple[int, ...],
+    norm: str,
+) -> array:
+    """Transform into `out`, or a new array. result: the shape and the dtype that it has."""
+    shape, dtype = result
     target = empty(shape, dtype, x.device, requires_grad=x.requires_grad) if out is None else out
     check_output(target, "out", dtype)
     if target.shape != shape:
         raise ArrayError(f"out has shape {target.shape}\nexpected: {shape}")
-    step = kind([target], [x], axes, norm, remote_device(x=x, out=target), **options)
+    step = kind([target], [x], axes, norm, remote_device(x=x, out=target))
     step.name = name
     if target.size:
         run_step(step)

@@ -54,12 +54,12 @@ def rule(rules: Rules, form: str, operand: str) -> tuple[str, tuple[str, ...]]:
     return refuse_third(form) if answer is None else answer
 
 
-def joined(active: Sequence[int], more: Iterable[int]) -> tuple[int, ...]:
+def add_active(active: Sequence[int], more: Iterable[int]) -> tuple[int, ...]:
     """The inputs that a derivative is taken in when it is one of a form in further inputs."""
     return tuple(sorted({*active, *more}))
 
 
-def arranged(
+def arrange(
     form: str, groups: Sequence[str], parts: Mapping[str, Sequence[Any]], own: Mapping[str, Sequence[int]],
     active: Sequence[int], zero: Callable[[int], Any],
 ) -> list[Any]:  # fmt: skip

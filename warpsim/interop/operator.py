@@ -18,7 +18,7 @@ from ..core.emit.program import Form, FormKind
 from ..core.language import Kernel, array, clone, launch, zeros, zeros_like
 from ..core.passes.reverse.extra_params import GradientSum
 from ..core.runtime.arrays.saved_contents import Paused
-from ..core.runtime.commands.adjoint_by_hand import launch_adjoint
+from ..core.runtime.commands.adjoint_by_hand import WithAdjoints, launch_adjoint
 from ..core.runtime.devices.device import CPU, Device
 from ..core.runtime.devices.memory_range import overlap
 from ..core.runtime.launches.dimensions import threads_of_block
@@ -279,9 +279,8 @@ class KernelOperator(Operator):
         for n, k in enumerate(s.in_out):
             grads[k] = seeds[n]
         args = self.arguments(call, outputs)
-        pure = seeds[len(s.in_out) :]
-        inputs, rest = args[: len(s.inputs)], args[len(s.inputs) :]
-        launch_adjoint(self.subject.current, call.dims, inputs, rest, grads, pure, call.device, None, False)
+        both = WithAdjoints(args[: len(s.inputs)], args[len(s.inputs) :], grads, seeds[len(s.in_out) :])
+        launch_adjoint(self.subject.current, call.dims, both, call.device)
         return [grads[k] for k in active]
 
     def zero_gradient(self, k: int, call: Call) -> array:

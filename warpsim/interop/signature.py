@@ -157,8 +157,7 @@ class Signature:
         if len(args) != len(self.inputs):
             names = ", ".join(param.name for param in self.inputs)
             raise ArgumentCountError(
-                f"{self.owner} got {counted(len(args), 'argument')}\n"
-                f"expected: {len(self.inputs)}: {names}"
+                f"{self.owner} got {counted(len(args), 'argument')}\nexpected: {len(self.inputs)}: {names}"
             )
 
     def usual_dims(self, shapes: tuple[Shape, ...]) -> tuple[Any, list[Shape]]:
@@ -238,7 +237,7 @@ def refuse_parameter(param: Parameter, owner: str) -> None:
         raise ArgumentTypeError(f"parameter {param.name!r} of {owner} {bad}\nhelp: {cure}")
 
 
-def evaluated(dims: LaunchDims | OutputDims, args: Sequence[Any]) -> Any:
+def dims_for(dims: LaunchDims | OutputDims, args: Sequence[Any]) -> Any:
     """Extents that a user gave, or a function of the arguments that returns them."""
     return dims(*args) if callable(dims) else dims
 

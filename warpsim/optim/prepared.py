@@ -28,7 +28,7 @@ class LinearSolverState:
     def __init__(self, A: Any, b: array, x: array, M: Any, rule: StopRule):
         if type(self) is LinearSolverState:
             raise TypeError("LinearSolverState is the base of solvers\nexpected: CG, CR, BiCGSTAB or GMRES")
-        self._rule = rule.checked()
+        self._rule = rule.validate()
         check_floats(b, "b")
         check_alike(x, b, "x", "b")
         self._operands = A, b, x, M

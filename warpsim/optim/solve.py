@@ -88,7 +88,7 @@ class StopRule(NamedTuple):
     check_every: int
     restart: int | None = None
 
-    def checked(self) -> StopRule:
+    def validate(self) -> StopRule:
         """This rule; raises `ValueError` for numbers that are out of range."""
         for value, name in ((self.tol, "tol"), (self.atol, "atol"), (self.maxiter, "maxiter")):
             if value is not None:
@@ -108,7 +108,7 @@ class StopRule(NamedTuple):
 
 def solve(method: Any, A: Any, b: array, x: array, M: Any, rule: StopRule, room: krylov.Room | None = None) -> Solve:
     """Check the operands, iterate from x on, and record what backward needs. `room` is used again by the next solve."""
-    rule.checked()
+    rule.validate()
     check_floats(b, "b")
     check_alike(x, b, "x", "b")
     if overlap(x, b):
@@ -132,7 +132,7 @@ def _record(
     result: Solve,
 ) -> None:  # fmt: skip
     """Put a solve on the tape: a product A x, whose adjoint carries -w to what A is made of, and the adjoint solve."""
-    turned = A if method in _SYMMETRIC else A.transposed()
+    turned = A if method in _SYMMETRIC else A.transpose()
     with Paused():
         product, fixed, nothing = zeros_like(b, requires_grad=True), clone(x), zeros_like(b)
         fixed.requires_grad = nothing.requires_grad = False
@@ -149,7 +149,7 @@ def _record(
                 "help: give the LinearOperator adjoint=, the product with its transpose"
             )
         w, slope = zeros_like(b, requires_grad=False), gradient_of(x)
-        inverse = M if method in _SYMMETRIC or M is None else M.transposed()
+        inverse = M if method in _SYMMETRIC or M is None else M.transpose()
         _iterate(method, turned, inverse, slope, w, target._replace(callback=None)).checked()
         if b.grad is not None:
             combine(components(b.grad), 1.0, components(b.grad), 1.0, components(w))

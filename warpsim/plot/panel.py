@@ -15,7 +15,7 @@ from .normals import corner_normals
 from .scene import Balls, Surface, Thing
 from .shade import encode, lambert
 from .smooth import smooth_light
-from .trace import Scene, first_hits, spread, visibility
+from .trace import Scene, first_hits, light_from, spread, visibility
 
 OVERSAMPLE = 2
 BACKDROP = np.array([0.86, 0.88, 0.91])
@@ -136,9 +136,9 @@ def _light(scene: Scene, seen: Seen, stage: Stage) -> tuple[np.ndarray, np.ndarr
     there = seen.share > 0.0
     points, normals = seen.points[there], seen.normals[there]
     lifted = points + _LIFT * normals
-    options = {"up": stage.up, "sun": stage.toward_sun, "disc": _DISC, "reach": _REACH}
+    source = light_from(stage.up, stage.toward_sun, _DISC, _REACH)
     light = np.zeros((*there.shape, 2))
-    light[there] = np.column_stack(visibility(scene, lifted, normals, _shifts(there.shape)[there], **options))
+    light[there] = np.column_stack(visibility(scene, lifted, normals, _shifts(there.shape)[there], source))
     light = smooth_light(light, seen.points, seen.normals * there[:, :, None], _TILE * OVERSAMPLE // 2, 4.0 * _LIFT)
     return light[:, :, 0], light[:, :, 1] * np.maximum(seen.normals @ stage.toward_sun, 0.0)
 

@@ -29,16 +29,13 @@ class Surface:
         triangles = np.asarray(self.triangles)
         color = numbers(self.color, "color")
         if points.ndim != 2 or points.shape[1] != 3 or not len(points):
-            raise PlotError(
-                f"Surface points: found shape {points.shape}, expected (n, 3) with n > 0"
-            )
+            raise PlotError(f"Surface points: found shape {points.shape}, expected (n, 3) with n > 0")
         if not np.isfinite(points).all():
             row = int(np.argwhere(~np.isfinite(points))[0, 0])
             raise PlotError(f"Surface points: row {row} is {points[row]}, expected finite numbers")
         if triangles.ndim != 2 or triangles.shape[1] != 3 or triangles.dtype.kind not in "iu":
             raise PlotError(
-                f"Surface triangles: found {triangles.dtype} of shape {triangles.shape}, "
-                "expected integers (m, 3)"
+                f"Surface triangles: found {triangles.dtype} of shape {triangles.shape}, expected integers (m, 3)"
             )
         if triangles.size and (triangles.min() < 0 or triangles.max() >= len(points)):
             raise PlotError(
@@ -54,7 +51,7 @@ class Surface:
         """Points (k, 3) [m] between which all of it lies."""
         return self.points
 
-    def scaled(self, center: np.ndarray, length: float) -> "Surface":
+    def rescale(self, center: np.ndarray, length: float) -> "Surface":
         """The same, seen from `center` (3,), in units of `length`."""
         return Surface((self.points - center) / length, self.triangles, self.color)
 
@@ -96,7 +93,7 @@ class Balls:
         ends = np.concatenate([np.eye(3), -np.eye(3)])
         return (self.centers[:, None] + self.radii[:, None, None] * ends).reshape(-1, 3)
 
-    def scaled(self, center: np.ndarray, length: float) -> "Balls":
+    def rescale(self, center: np.ndarray, length: float) -> "Balls":
         """The same, seen from `center` (3,), in units of `length`."""
         return Balls((self.centers - center) / length, self.radii / length, self.color)
 

@@ -24,6 +24,7 @@ from ..core.language import (
     max,
     sin,
     sqrt,
+    struct,
     tid,
     uint64,
     vec2,
@@ -42,6 +43,30 @@ _STEPS = (0.7548776662466927, 0.5698402909980532)  # 1/p and 1/p^2 of the real r
 _TURN = 2.0 * np.pi
 
 
+@struct
+class Solids:
+    """What rays may meet: the ids of a mesh and of a tree of balls, with the balls."""
+
+    mesh: uint64
+    tree: uint64
+    centers: array(dtype=vec3)
+    radii: array(dtype=float32)
+
+
+@struct
+class Light:
+    """Where light comes from: unit vectors to the zenith and to the sun, whose radius is `disc` [rad].
+
+    reach: how far what stands in the way of the sky is looked for. samples: directions per point.
+    """
+
+    up: vec3
+    sun: vec3
+    disc: float32
+    reach: float32
+    samples: int32
+
+
 class Scene:
     """Triangles (m, 3) over points (n, 3), and balls (k, 3) with radii (k,), for rays.
 
@@ -55,9 +80,9 @@ class Scene:
         sides = np.asarray(radii)[:, None] * np.ones(3)
         self.tree = Bvh(_vectors(centers - sides), _vectors(centers + sides))
 
-    def arguments(self) -> list:
+    def solids(self) -> Solids:
         """What kernels take."""
-        return [self.mesh.id, self.tree.id, self.centers, self.radii]
+        return Solids(mesh=self.mesh.id, tree=self.tree.id, centers=self.centers, radii=self.radii)
 
 
 @dataclass(frozen=True)
@@ -78,7 +103,7 @@ def first_hits(scene: Scene, eye, rays: np.ndarray) -> Hits:
     """What rays (n, 3) from the eye (3,) meet first."""
     distance, corner = zeros(len(rays), float, device="cpu"), zeros(len(rays), vec2, device="cpu")
     triangle, ball = (zeros(len(rays), int, device="cpu") for _ in range(2))
-    _run(see, len(rays), [*scene.arguments(), _vec(eye), _vectors(rays), distance, triangle, corner, ball])
+    _run(see, len(rays), [scene.solids(), _vec(eye), _vectors(rays), distance, triangle, corner, ball])
     length = distance.numpy().astype(np.float64)
     first = corner.numpy().astype(np.float64)
     weights = np.column_stack([first, 1.0 - first.sum(1)])
@@ -86,20 +111,21 @@ def first_hits(scene: Scene, eye, rays: np.ndarray) -> Hits:
 
 
 def visibility(
-    scene: Scene, points: np.ndarray, normals: np.ndarray, shifts: np.ndarray, *, up, sun, disc: float, reach: float,
-    samples: int = 4,
-) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    scene: Scene, points: np.ndarray, normals: np.ndarray, shifts: np.ndarray, light: Light
+) -> tuple[np.ndarray, np.ndarray]:
     """The light of the sky (k,), 1 straight from above, and the share of the sun's disc seen (k,), from points (k, 3).
 
-    normals: (k, 3) of length 1. shifts: (k, 2) in [0, 1), where in the sequence of directions a point begins. up, sun:
-    unit vectors (3,). disc: radius of the sun [rad]. reach: how far what stands in the way of the sky is looked for.
-    samples: directions per point.
+    normals: (k, 3) of length 1. shifts: (k, 2) in [0, 1), where in the sequence of directions a point begins.
     """
     sky, share = (zeros(len(points), float, device="cpu") for _ in range(2))
     places = [_vectors(points), _vectors(normals), _array(shifts, vec2)]
-    numbers = [_vec(up), _vec(sun), disc, reach, samples]
-    _run(gather_light, len(points), [*scene.arguments(), *places, *numbers, sky, share])
+    _run(gather_light, len(points), [scene.solids(), *places, light, sky, share])
     return sky.numpy(), share.numpy()
+
+
+def light_from(up: np.ndarray, sun: np.ndarray, disc: float, reach: float, samples: int = 4) -> Light:
+    """The light of a sky and a sun, see `Light`; up, sun: (3,)."""
+    return Light(up=_vec(up), sun=_vec(sun), disc=disc, reach=reach, samples=samples)
 
 
 def spread(number: np.ndarray) -> np.ndarray:
@@ -140,58 +166,63 @@ def meet_ball(center: vec3, radius: float32, start: vec3, ray: vec3) -> float32:
 
 @kernel(enable_backward=False)
 def see(
-    mesh: uint64, tree: uint64, centers: array(dtype=vec3), radii: array(dtype=float32), eye: vec3,
-    rays: array(dtype=vec3), distance: array(dtype=float32), triangle: array(dtype=int32), corner: array(dtype=vec2),
+    solids: Solids,
+    eye: vec3,
+    rays: array(dtype=vec3),
+    distance: array(dtype=float32),
+    triangle: array(dtype=int32),
+    corner: array(dtype=vec2),
     ball: array(dtype=int32),
-):  # fmt: skip
+):
     i = tid()
     ray = rays[i]
-    hit = mesh_query_ray(mesh, eye, ray, FAR)
+    hit = mesh_query_ray(solids.mesh, eye, ray, FAR)
     nearest, face, owner = where(hit.result, hit.t, FAR), where(hit.result, hit.face, -1), int32(-1)
-    if radii.shape[0] > 0:
-        near = bvh_query_ray(tree, eye, ray)
+    if solids.radii.shape[0] > 0:
+        near = bvh_query_ray(solids.tree, eye, ray)
         k = int32(0)
         while bvh_query_next(near, k, nearest):
-            t = meet_ball(centers[k], radii[k], eye, ray)
+            t = meet_ball(solids.centers[k], solids.radii[k], eye, ray)
             if t < nearest:
                 nearest, face, owner = t, -1, k
     distance[i], triangle[i], ball[i], corner[i] = nearest, face, owner, vec2(hit.u, hit.v)
 
 
 @func
-def is_blocked(
-    mesh: uint64, tree: uint64, centers: array(dtype=vec3), radii: array(dtype=float32), start: vec3, ray: vec3,
-    reach: float32,
-) -> bool:  # fmt: skip
+def is_blocked(solids: Solids, start: vec3, ray: vec3, reach: float32) -> bool:
     """Whether a ray meets anything."""
-    if mesh_query_ray_anyhit(mesh, start, ray, reach):
+    if mesh_query_ray_anyhit(solids.mesh, start, ray, reach):
         return True
-    if radii.shape[0] > 0:
-        near = bvh_query_ray(tree, start, ray)
+    if solids.radii.shape[0] > 0:
+        near = bvh_query_ray(solids.tree, start, ray)
         k = int32(0)
         while bvh_query_next(near, k, reach):
-            if meet_ball(centers[k], radii[k], start, ray) < reach:
+            if meet_ball(solids.centers[k], solids.radii[k], start, ray) < reach:
                 return True
     return False
 
 
 @kernel(enable_backward=False)
 def gather_light(
-    mesh: uint64, tree: uint64, centers: array(dtype=vec3), radii: array(dtype=float32), points: array(dtype=vec3),
-    normals: array(dtype=vec3), shifts: array(dtype=vec2), up: vec3, sun: vec3, disc: float32, reach: float32,
-    samples: int32, sky: array(dtype=float32), share: array(dtype=float32),
-):  # fmt: skip
+    solids: Solids,
+    points: array(dtype=vec3),
+    normals: array(dtype=vec3),
+    shifts: array(dtype=vec2),
+    light: Light,
+    sky: array(dtype=float32),
+    share: array(dtype=float32),
+):
     i = tid()
     p, n, shift = points[i], normals[i], shifts[i]
     total = float32(0.0)
-    for k in range(samples):
+    for k in range(light.samples):
         a, b = part(shift[0] + _STEPS[0] * float32(k)), part(shift[1] + _STEPS[1] * float32(k))
         d = around(n, sqrt(a), _TURN * b, sqrt(1.0 - a))
-        total += where(is_blocked(mesh, tree, centers, radii, p, d, reach), BOUNCED, 0.65 + 0.35 * dot(d, up))
-    sky[i] = total / float32(max(samples, 1))
-    if dot(n, sun) > 0.0:
-        ray = around(sun, disc * sqrt(shift[1]), _TURN * shift[0], 1.0)
-        share[i] = where(is_blocked(mesh, tree, centers, radii, p, ray, FAR), 0.0, 1.0)
+        total += where(is_blocked(solids, p, d, light.reach), BOUNCED, 0.65 + 0.35 * dot(d, light.up))
+    sky[i] = total / float32(max(light.samples, 1))
+    if dot(n, light.sun) > 0.0:
+        ray = around(light.sun, light.disc * sqrt(shift[1]), _TURN * shift[0], 1.0)
+        share[i] = where(is_blocked(solids, p, ray, FAR), 0.0, 1.0)
 
 
 @func

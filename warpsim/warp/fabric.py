@@ -19,7 +19,7 @@ from ..core.ops import where
 from ..core.runtime.arrays import saved_contents
 from ..core.runtime.devices.memory_range import range_of
 from ..core.runtime.arrays.array import array
-from ..core.runtime.arrays.foreign import memory_at
+from ..core.runtime.arrays.foreign import ArrayLayout, memory_at
 from ..core.runtime.arrays.gradient import with_gradient
 from ..core.runtime.arrays.host_memory import TypedMemory, allocate, checked_dtype
 from ..core.runtime.arrays.in_pieces import (
@@ -229,8 +229,7 @@ def _element(about: Any, attrib: str, expected_depth: int) -> Any:
         side = math.isqrt(count)
         if side * side != count:
             raise ArrayError(
-                f"attribute {attrib!r} is a {role} of {number_of(count, 'number')}\n"
-                "expected: a square matrix"
+                f"attribute {attrib!r} is a {role} of {number_of(count, 'number')}\nexpected: a square matrix"
             )
         return compounds.matrix((side, side), base)
     return compounds.quaternion(base) if (role, count) == ("quat", 4) else compounds.vector(count, base)
@@ -245,7 +244,7 @@ def arrays_at(element: Any, device: Device, owner: Any) -> Callable[[int, int], 
     lows = [low for low, _, _ in known]
 
     def at(ptr: int, count: int) -> array:
-        memory = memory_at(ptr, element, (count,), None, None, None, device, owner=owner)
+        memory = memory_at(ptr, ArrayLayout(element, (count,)), device, owner)
         k = bisect_right(lows, ptr) - 1
         inside = bool(count) and k >= 0 and ptr + memory.nbytes <= known[k][1]
         a = array._wrap(memory, element, device, owner=known[k][2] if inside else owner)

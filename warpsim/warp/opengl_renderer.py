@@ -175,7 +175,7 @@ class OpenGLRenderer:
         x, z = (width or 100.0) / 2.0, (length or 100.0) / 2.0
         corners = np.array([(-x, 0.0, -z), (-x, 0.0, z), (x, 0.0, z), (x, 0.0, -z)])
         thing = Surface(corners, np.array([(0, 1, 2), (0, 2, 3)]), _color(color))
-        return self._add(name, thing, pos, rot, parent_body, is_template, visible)
+        return self._add(name, thing, (pos, rot), parent_body, is_template, visible)
 
     def render_sphere(
         self, name: str, pos: ArrayLike, rot: ArrayLike, radius: float, parent_body: str | None = None,
@@ -183,7 +183,7 @@ class OpenGLRenderer:
     ) -> int:  # fmt: skip
         """Draw a ball. pos: its centre; rot: a quaternion x, y, z, w."""
         thing = Balls(np.zeros((1, 3)), radius, _color(color))
-        return self._add(name, thing, pos, rot, parent_body, is_template, visible)
+        return self._add(name, thing, (pos, rot), parent_body, is_template, visible)
 
     def render_box(
         self, name: str, pos: ArrayLike, rot: ArrayLike, extents: ArrayLike, parent_body: str | None = None,
@@ -191,7 +191,7 @@ class OpenGLRenderer:
     ) -> int:  # fmt: skip
         """Draw a box. extents: half of each side."""
         half = _numbers(extents, 3, "extents")[0]
-        return self._add(name, box(-half, half, _color(color)), pos, rot, parent_body, is_template, visible)
+        return self._add(name, box(-half, half, _color(color)), (pos, rot), parent_body, is_template, visible)
 
     def render_capsule(
         self, name: str, pos: ArrayLike, rot: ArrayLike, radius: float, half_height: float,
@@ -200,7 +200,7 @@ class OpenGLRenderer:
     ) -> int:  # fmt: skip
         """Draw a capsule along an axis (0, 1, 2); `half_height` without its ends."""
         thing = revolve(capsule_outline(radius, half_height), up_axis, _color(color))
-        return self._add(name, thing, pos, rot, parent_body, is_template, visible)
+        return self._add(name, thing, (pos, rot), parent_body, is_template, visible)
 
     def render_cylinder(
         self, name: str, pos: ArrayLike, rot: ArrayLike, radius: float, half_height: float,
@@ -209,7 +209,7 @@ class OpenGLRenderer:
     ) -> int:  # fmt: skip
         """Draw a cylinder, as `render_capsule`."""
         thing = revolve(cylinder_outline(radius, half_height), up_axis, _color(color))
-        return self._add(name, thing, pos, rot, parent_body, is_template, visible)
+        return self._add(name, thing, (pos, rot), parent_body, is_template, visible)
 
     def render_cone(
         self, name: str, pos: ArrayLike, rot: ArrayLike, radius: float, half_height: float,
@@ -218,7 +218,7 @@ class OpenGLRenderer:
     ) -> int:  # fmt: skip
         """Draw a cone with its tip up, as `render_capsule`."""
         thing = revolve(cone_outline(radius, half_height), up_axis, _color(color))
-        return self._add(name, thing, pos, rot, parent_body, is_template, visible)
+        return self._add(name, thing, (pos, rot), parent_body, is_template, visible)
 
     def render_arrow(
         self, name: str, pos: ArrayLike, rot: ArrayLike, base_radius: float, base_height: float,
@@ -229,7 +229,7 @@ class OpenGLRenderer:
         tip = base_height / 2.0 if cap_height is None else cap_height
         outline = arrow_outline(base_radius, base_height, cap_radius or 1.5 * base_radius, tip)
         thing = revolve(outline, up_axis, _color(color))
-        return self._add(name, thing, pos, rot, parent_body, is_template, visible)
+        return self._add(name, thing, (pos, rot), parent_body, is_template, visible)
 
     # ----- arrays ---------------------------------------------------------------------------------
 
@@ -247,7 +247,7 @@ class OpenGLRenderer:
         else:
             painted = before.thing.color if colors is None else _color(colors)
             thing = Surface(_numbers(points, 3, "points"), before.thing.triangles, painted)
-        return self._add(name, thing, pos, rot, parent_body, is_template, visible, scale)
+        return self._add(name, thing, (pos, rot, scale), parent_body, is_template, visible)
 
     def render_points(
         self, name: str, points: ArrayLike, radius: ArrayLike, colors: ArrayLike | None = None,
@@ -257,7 +257,7 @@ class OpenGLRenderer:
         radii = _host(radius).astype(np.float64)
         thing = Balls(_numbers(points, 3, "points"), radii.ravel() if radii.size > 1 else radii.reshape(()),
                       _color(colors))  # fmt: skip
-        return self._add(name, thing, _ORIGIN, _UPRIGHT, None, False, visible)
+        return self._add(name, thing, visible=visible)
 
     def render_line_list(
         self, name: str, vertices: ArrayLike, indices: ArrayLike, color: ArrayLike | None = None,
@@ -265,15 +265,14 @@ class OpenGLRenderer:
     ) -> int:  # fmt: skip
         """Draw lines between pairs of vertices (n, 3). indices: two per line."""
         ends = _numbers(vertices, 3, "vertices")[_host(indices).reshape(-1, 2).astype(np.int64)]
-        return self._add(name, _join([tube(line, radius, _color(color)) for line in ends]), _ORIGIN, _UPRIGHT, None,
-                         False, visible)  # fmt: skip
+        return self._add(name, _join([tube(line, radius, _color(color)) for line in ends]), visible=visible)
 
     def render_line_strip(
         self, name: str, vertices: ArrayLike, color: ArrayLike | None = None, radius: float = 0.01, visible: bool = True
     ) -> int:
         """Draw a line through vertices (n, 3), in order."""
         thing = tube(_numbers(vertices, 3, "vertices"), radius, _color(color))
-        return self._add(name, thing, _ORIGIN, _UPRIGHT, None, False, visible)
+        return self._add(name, thing, visible=visible)
 
     def render_ref(
         self, name: str, path: str | int, pos: ArrayLike, rot: ArrayLike, scale: ArrayLike,
@@ -284,12 +283,18 @@ class OpenGLRenderer:
             raise ArgumentTypeError(f"{path!r} was not drawn with is_template=True\nexpected: one of those names")
         thing = self._templates[path]
         thing = thing if color is None else replace(thing, color=_color(color))
-        return self._add(name, thing, pos, rot, None, False, True, scale)
+        return self._add(name, thing, (pos, rot, scale), visible=True)
 
     def _add(
-        self, name: str, thing: Thing, pos: ArrayLike, rot: ArrayLike, body: str | None, is_template: bool,
-        visible: bool, scale: ArrayLike = _WHOLE,
-    ) -> int:  # fmt: skip
+        self,
+        name: str,
+        thing: Thing,
+        place: Sequence[ArrayLike] = (_ORIGIN, _UPRIGHT),
+        body: str | None = None,
+        is_template: bool = False,
+        visible: bool = True,
+    ) -> int:
+        """Draw a thing from now on. place: position, orientation and, if not one, scale."""
         if is_template:
             number = len(self._templates) // 2
             self._templates[name] = self._templates[number] = thing
@@ -297,8 +302,9 @@ class OpenGLRenderer:
         number = self._instances[name].number if name in self._instances else len(self._instances)
         if body is not None:
             self.register_body(body)
-        place = (_numbers(pos, 3, "pos")[0], _numbers(rot, 4, "rot")[0], _numbers(scale, 3, "scale")[0])
-        self._instances[name] = Instance(number, thing, *place, body, visible)
+        parts = zip((*place, _WHOLE), (("pos", 3), ("rot", 4), ("scale", 3)), strict=False)
+        pos, rot, scale = (_numbers(part, count, what)[0] for part, (what, count) in parts)
+        self._instances[name] = Instance(number, thing, pos, rot, scale, body, visible)
         return number
 
     # ----- pictures -------------------------------------------------------------------------------
@@ -334,13 +340,13 @@ class OpenGLRenderer:
         center, radius = _ball_around(things)
         height = None if self._ground is None else (self._ground - center[1]) / radius
         stage = Stage(self._camera(OVERSAMPLE, center, radius), _UP, _SUN, height)
-        return draw([thing.scaled(center, radius) for thing in things], stage)
+        return draw([thing.rescale(center, radius) for thing in things], stage)
 
     def _depth(self) -> np.ndarray:
         """How far things are along the view (h, w, 1)."""
         things = [self._place(instance) for instance in self._instances.values() if instance.visible]
         center, radius = _ball_around(things)
-        surfaces, balls = _merge([thing.scaled(center, radius) for thing in things])
+        surfaces, balls = _merge([thing.rescale(center, radius) for thing in things])
         camera = self._camera(1, center, radius)
         scene = Scene(surfaces.points, surfaces.triangles, balls.centers, balls.radii)
         distance = radius * first_hits(scene, camera.eye, camera.rays().reshape(-1, 3)).distance

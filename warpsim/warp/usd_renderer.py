@@ -129,8 +129,9 @@ class UsdRenderer:
         visible: bool = True,
     ) -> str:  # fmt: skip
         """Draw a cylinder between two half balls. up_axis: 0, 1 or 2, its own axis."""
-        return self._round(UsdGeom.Capsule, name, pos, rot, radius, half_height, parent_body, is_template, up_axis,
-                           color, visible)  # fmt: skip
+        path = self._path(name, parent_body, is_template)
+        prim = self._round(UsdGeom.Capsule, path, radius, 2.0 * half_height, up_axis)
+        return self._paint(prim, pos, rot, color, visible)
 
     def render_cylinder(
         self, name: str, pos: ArrayLike, rot: ArrayLike, radius: float, half_height: float,
@@ -138,8 +139,9 @@ class UsdRenderer:
         visible: bool = True,
     ) -> str:  # fmt: skip
         """Draw a cylinder, as `render_capsule`."""
-        return self._round(UsdGeom.Cylinder, name, pos, rot, radius, half_height, parent_body, is_template, up_axis,
-                           color, visible)  # fmt: skip
+        path = self._path(name, parent_body, is_template)
+        prim = self._round(UsdGeom.Cylinder, path, radius, 2.0 * half_height, up_axis)
+        return self._paint(prim, pos, rot, color, visible)
 
     def render_cone(
         self, name: str, pos: ArrayLike, rot: ArrayLike, radius: float, half_height: float,
@@ -147,18 +149,17 @@ class UsdRenderer:
         visible: bool = True,
     ) -> str:  # fmt: skip
         """Draw a cone with its tip up, as `render_capsule`."""
-        return self._round(UsdGeom.Cone, name, pos, rot, radius, half_height, parent_body, is_template, up_axis,
-                           color, visible)  # fmt: skip
+        path = self._path(name, parent_body, is_template)
+        prim = self._round(UsdGeom.Cone, path, radius, 2.0 * half_height, up_axis)
+        return self._paint(prim, pos, rot, color, visible)
 
-    def _round(
-        self, kind: type[UsdGeom.Gprim], name: str, pos: ArrayLike, rot: ArrayLike, radius: float, half_height: float,
-        parent: str | None, is_template: bool, axis: int, color: ArrayLike, visible: bool,
-    ) -> str:  # fmt: skip
-        prim = kind.Define(self.stage, self._path(name, parent, is_template))
+    def _round(self, kind: type[UsdGeom.Gprim], path: str, radius: float, height: float, axis: int) -> UsdGeom.Gprim:
+        """A solid of revolution, unpainted."""
+        prim = kind.Define(self.stage, path)
         prim.CreateAxisAttr().Set(_AXES[axis])
         prim.CreateRadiusAttr().Set(radius * self.scaling, self.moment)
-        prim.CreateHeightAttr().Set(2.0 * half_height * self.scaling, self.moment)
-        return self._paint(prim, pos, rot, color, visible)
+        prim.CreateHeightAttr().Set(height * self.scaling, self.moment)
+        return prim
 
     def render_arrow(
         self, name: str, pos: ArrayLike, rot: ArrayLike, base_radius: float, base_height: float,
@@ -172,10 +173,7 @@ class UsdRenderer:
         parts = ((UsdGeom.Cylinder, "base", base_radius, base_height, base_height / 2.0),
                  (UsdGeom.Cone, "cap", cap_radius or 1.5 * base_radius, tip, base_height + tip / 2.0))  # fmt: skip
         for kind, part, radius, height, middle in parts:
-            prim = kind.Define(self.stage, f"{path}/{part}")
-            prim.CreateAxisAttr().Set(_AXES[up_axis])
-            prim.CreateRadiusAttr().Set(radius * self.scaling, self.moment)
-            prim.CreateHeightAttr().Set(height * self.scaling, self.moment)
+            prim = self._round(kind, f"{path}/{part}", radius, height, up_axis)
             self._paint(prim, middle * np.eye(3)[up_axis], _IDENTITY, color, True)
         return self._show(whole, pos, rot, (1.0, 1.0, 1.0), visible)
 

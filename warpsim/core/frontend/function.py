@@ -22,7 +22,8 @@ def kernel_function(source: Source, patterns: dict[str, Any], types: list[Any]) 
     def translate(zeros: dict[str, Any]) -> Function:
         params = tuple(Value(t, name) for name, t in zip(patterns, types, strict=True))
         region = Region(params)
-        tr = Translator(source, Builder(region), Scope(zip(patterns, params, strict=True)), kernel=True)
+        tr = Translator(source, Builder(region), Scope(zip(patterns, params, strict=True)))
+        tr.kernel = True
         tr.start_with(zeros)
         run_body(tr)
         return Function(source.name, region, source.whole())

@@ -143,7 +143,7 @@ class Loader:
         way, checked = self._way(part, len(block)), part.flag("checked")
         launcher = StoredLauncher(part.text("kernel"), code, self.device, way, checked)
         dim, total = tuple(part.integers("dim")), part.integer("total", high=MAX_EXTENT**4)
-        return LaunchCall(launcher, dim[0] if len(dim) == 1 else dim, total, bytes(block), (), 0, False, False)
+        return LaunchCall(launcher, dim[0] if len(dim) == 1 else dim, total, bytes(block), ())
 
     def publication(self, part: Fields) -> tuple[Record, bytes]:
         """A structure, and what kernels are to see of it."""

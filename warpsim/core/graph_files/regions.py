@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...errors import GraphFileError
-from ..runtime.arrays.foreign import memory_at
+from ..runtime.arrays.foreign import ArrayLayout, memory_at
 from ..runtime.devices.device import CPU, Device
 from ..runtime.devices.device_memory import on_host
 from ..runtime.devices.memory_range import MemoryRange, merge_ranges
@@ -82,7 +82,7 @@ class Regions:
 
 def bytes_at(address: int, size: int, device: Device) -> bytes:
     """What is in memory of a device now."""
-    memory: np.ndarray[Any, Any] = on_host(memory_at(address, uint8, (size,), None, None, device=device))
+    memory: np.ndarray[Any, Any] = on_host(memory_at(address, ArrayLayout(uint8, (size,)), device))
     return memory.tobytes()
 
 

@@ -31,10 +31,10 @@ class HostArray:
 
     def __init__(
         self, data: np.ndarray, t: ArrayType, name: str = "array", grad: HostArray | None = None,
-        lookup: tuple[np.ndarray | None, ...] = (), follow: Follow | None = None, missing: bool = False,
+        lookup: tuple[np.ndarray | None, ...] = (), follow: Follow | None = None,
     ):  # fmt: skip
         self.data, self.type, self.name, self.grad, self.lookup = data, t, name, grad, lookup
-        self.missing = missing  # None was given for it
+        self.missing = False  # whether None was given for it
         self.follow = follow  # finds the arrays that struct elements refer to, by descriptor
 
     @property
@@ -129,7 +129,9 @@ def array_at(words: np.ndarray, t: ArrayType, name: str = "array in a struct") -
         return view
 
     grad = HostArray(lying_at(int(words[1])), t, f"{name}.grad") if words[1] else None
-    return HostArray(lying_at(int(words[0])), t, name, grad, missing=not words[0])
+    host = HostArray(lying_at(int(words[0])), t, name, grad)
+    host.missing = not words[0]
+    return host
 
 
 def write_value(memory: np.ndarray, at: tuple[int, ...], value: Any, t: ValueType) -> None:

@@ -14,20 +14,18 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from ...config import config
-from ...errors import ArgumentTypeError, DeviceError, DimensionError, LaunchError, WarpsimError, counted, trimmed
-from ..emit.program import PRIMAL
+from ...errors import ArgumentTypeError, DeviceError, DimensionError, LaunchError, WarpsimError, counted, trim_frames
 from .arrays import saved_contents
-from .arrays.call_site import CallSite
-from .commands.adjoint_by_hand import launch_adjoint
-from .commands.command import Launch
+from .commands.adjoint_by_hand import WithAdjoints, launch_adjoint
+from .commands.command import Launch, ready
 from .devices.capture import current_graph
 from .devices.device import Device, DeviceLike, get_device
 from .devices.stream import ScopedStream, Stream
 from .launches.dimensions import extent, normalize_dim, threads_of_block
-from .launches.for_device import prepare
+from .launches.for_device import LaunchOptions, prepare
 from .launches.kernel import Kernel
 from .launches.launcher import LaunchCall
-from .tape.recording import run_generally, run_plain, run_recorded
+from .tape.recording import run_recorded
 
 
 def launch(
@@ -77,19 +75,17 @@ def launch(
         kernel = kernel.current
         if config.print_launches:
             tell(kernel, dim, inputs, outputs, device)
+        options = LaunchOptions(deterministic, len(inputs), record_tape, block_dim, max_blocks)
         with on_stream(stream, device):
             if adjoint:
-                by_hand = (inputs, outputs, adj_inputs, adj_outputs)
-                blocks = (block_dim, max_blocks)
-                return launch_adjoint(kernel, dim, *by_hand, device, deterministic, record_cmd, blocks)
+                lists = WithAdjoints(inputs, outputs, adj_inputs, adj_outputs)
+                return launch_adjoint(kernel, dim, lists, device, options, record_cmd)
             if record_cmd:
-                settings = (deterministic, len(inputs), record_tape)
-                return command_of(kernel, dim, args, device, settings, (block_dim, max_blocks))
-            call = prepare(kernel, dim, args, device, PRIMAL, deterministic, len(inputs), record_tape)
-            return issue(call.with_shape(block_dim, max_blocks))
+                return command_of(kernel, dim, args, device, options)
+            return issue(prepare(kernel, dim, args, device, options=options))
     except WarpsimError as error:
         del kernel  # this frame stays with the error, and whoever keeps that should not keep the kernel
-        raise trimmed(error)  # noqa: B904
+        raise trim_frames(error)  # noqa: B904
 
 
 def launch_tiled(
@@ -117,17 +113,16 @@ def launch_tiled(
         return launch(kernel, (*extents, lanes), *lists, device=where, stream=stream, block_dim=lanes, **options)
     except WarpsimError as error:
         del kernel  # as in `launch`
-        raise trimmed(error)  # noqa: B904
+        raise trim_frames(error)  # noqa: B904
 
 
 def command_of(
-    kernel: Kernel, dim: int | tuple[int, ...], args: Sequence[Any], device: Device, settings: tuple[Any, ...],
-    blocks: tuple[Any, ...],
-) -> Launch:  # fmt: skip
+    kernel: Kernel, dim: int | tuple[int, ...], args: Sequence[Any], device: Device, options: LaunchOptions
+) -> Launch:
     """The launch as a command, whose arrays may be None for now."""
 
     def prepare_call(present: Sequence[Any]) -> LaunchCall:
-        return prepare(kernel, dim, present, device, PRIMAL, *settings).with_shape(*blocks)
+        return prepare(kernel, dim, present, device, options=options)
 
     return Launch.record(kernel, args, device, prepare_call)
 
@@ -162,6 +157,9 @@ def refuse_call(misspelt: dict[str, Any], inputs: object, outputs: object) -> No
     raise ArgumentTypeError(f"{name} is {type(value).__name__}\nexpected: a list of arguments\nhelp: {name}=[...]")
 
 
+new_call = tuple.__new__  # at a third of the cost of a call of the class
+
+
 def repeat(kernel: Kernel, dim: Any, args: Sequence[Any], input_count: int, record: bool, device: Device) -> bool:
     """The fast path: run the compiled form used last, if it fits these arguments. Returns whether it did."""
     try:
@@ -174,23 +172,18 @@ def repeat(kernel: Kernel, dim: Any, args: Sequence[Any], input_count: int, reco
     block = launcher.pack(args, header) if total >= 0 else None
     if block is None:
         return False
-    ordered = launcher.deterministic
+    call = new_call(LaunchCall, (launcher, dim, total, block, args, input_count, record, launcher.deterministic))
     if saved_contents.alert:
-        if not run_plain(launcher, dim, total, block, args, input_count, record, ordered):
-            run_generally(
-                LaunchCall(launcher, dim, total, block, args, input_count, record, ordered), CallSite.outside()
-            )
-    elif total <= launcher.serial_limit and not launcher.reports:
-        launcher.function(block, 0, total, 0)
+        run_recorded(call)
     else:
-        launcher.execute(LaunchCall(launcher, dim, total, block, args, input_count, record, ordered))
+        call.run()
     return True
 
 
 def issue(call: LaunchCall) -> None:
     """Run a launch, or put it into the graph that is captured; tapes are told."""
     if current_graph() is not None:
-        Launch.of(call).ready.replay()
+        ready(call).replay()
     elif saved_contents.alert:
         run_recorded(call)
     else:

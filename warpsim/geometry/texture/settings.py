@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
 
 import numpy as np
 
@@ -104,27 +104,36 @@ def _shape_in(memory: array, dimensions: int) -> Shape:
 # ----- modes ----------------------------------------------------------------------------------
 
 
-def checked_modes(
-    kind: type, shape: Shape, dimensions: int, *, filter_mode: TextureFilterMode | int | None,
-    mip_filter_mode: TextureFilterMode | int | None,
-    address_mode: AddressModes,
-    addresses: tuple[Any, ...], normalized: bool, levels: int, cuda_array: int,
-) -> dict[str, Any]:  # fmt: skip
+class Reading(NamedTuple):
+    """How a texture is to be read, as its constructor is told. addresses: the modes of single axes."""
+
+    filter_mode: TextureFilterMode | int | None
+    mip_filter_mode: TextureFilterMode | int | None
+    address_mode: AddressModes
+    addresses: tuple[Any, ...]
+    normalized: bool
+    levels: int
+    cuda_array: int
+
+
+def checked_modes(kind: type, shape: Shape, dimensions: int, reading: Reading) -> dict[str, Any]:
     """The fields that say how a texture is read."""
-    if cuda_array:
+    if reading.cuda_array:
         raise TextureError("cuda_array of a texture\nexpected: 0, as textures here are arrays\nhelp: pass data")
     most = most_levels(shape[:3])
-    levels = operator.index(levels) or most
+    levels = operator.index(reading.levels) or most
     if not 1 <= levels <= most:
         raise TextureError(f"num_mip_levels {levels} of a texture of {shape[:3]}\nexpected: 0 to {most}")
     whole = kind in (int32, uint32)
     usual = TextureFilterMode.CLOSEST if whole else TextureFilterMode.LINEAR
-    filtering = _mode(TextureFilterMode, usual if filter_mode is None else filter_mode, "filter_mode")
-    blending = _mode(TextureFilterMode, usual if mip_filter_mode is None else mip_filter_mode, "mip_filter_mode")
+    asked = {"filter_mode": reading.filter_mode, "mip_filter_mode": reading.mip_filter_mode}
+    filtering, blending = (
+        _mode(TextureFilterMode, usual if mode is None else mode, name) for name, mode in asked.items()
+    )
     if whole and (filtering or (blending and levels > 1)):
         raise TextureError("a texture of 32-bit integers is read LINEAR\nexpected: CLOSEST, in and between levels")
-    fields = {"filtering": filtering, "blending": blending, "normalized": bool(normalized), "levels": levels}
-    return fields | _address_modes(address_mode, addresses[:dimensions])
+    fields = {"filtering": filtering, "blending": blending, "normalized": bool(reading.normalized), "levels": levels}
+    return fields | _address_modes(reading.address_mode, reading.addresses[:dimensions])
 
 
 def _address_modes(common: AddressModes, own: tuple[Any, ...]) -> dict[str, int]:

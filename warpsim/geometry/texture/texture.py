@@ -17,7 +17,7 @@ from ...errors import TextureError, shown
 from .data import AXES, DTYPES, fields
 from .levels import count_of, fill, read
 from .modes import AddressModes, TextureAddressMode, TextureFilterMode
-from .settings import checked_modes, checked_shape, memory_of, type_of
+from .settings import Reading, checked_modes, checked_shape, memory_of, type_of
 
 if TYPE_CHECKING:
     from ...core.runtime.devices.device import Device
@@ -38,7 +38,7 @@ class Texture(Struct):
 
     def _begin(
         self, data: array | np.ndarray | None, sizes: dict[str, int], channels: int, dtype: type | None,
-        device: Device | str | None, **modes: Any,
+        device: Device | str | None, reading: Reading,
     ) -> None:  # fmt: skip
         """Set the fields, fill the texels."""
         Struct.__init__(self)
@@ -46,7 +46,7 @@ class Texture(Struct):
             return
         memory = memory_of(data, device)
         shape, kind = checked_shape(memory, sizes, channels, dtype)
-        values = checked_modes(kind, shape, len(sizes), **modes)
+        values = checked_modes(kind, shape, len(sizes), reading)
         values |= {axis: size for axis, size in zip(AXES, reversed(shape[:3]), strict=True) if axis in sizes}
         values |= {"kind": DTYPES.index(kind), "channels": shape[3]}
         device = get_device(device) if memory is None else memory.device
@@ -234,11 +234,11 @@ class Texture1D(Texture):
         mip_filter_mode: TextureFilterMode | None = None, device: Device | str | None = None,
         surface_access: bool = False, cuda_array: int = 0,
     ):  # fmt: skip
-        self._begin(
-            data, {"width": width}, num_channels, dtype, device, filter_mode=filter_mode, address_mode=address_mode,
-            addresses=(address_mode_u,), normalized=normalized_coords, levels=num_mip_levels,
-            mip_filter_mode=mip_filter_mode, cuda_array=cuda_array,
-        )  # fmt: skip
+        addresses = (address_mode_u,)
+        reading = Reading(
+            filter_mode, mip_filter_mode, address_mode, addresses, normalized_coords, num_mip_levels, cuda_array
+        )
+        self._begin(data, {"width": width}, num_channels, dtype, device, reading)
 
 
 class Texture2D(Texture):
@@ -259,11 +259,11 @@ class Texture2D(Texture):
         normalized_coords: bool = True, num_mip_levels: int = 1, mip_filter_mode: TextureFilterMode | None = None,
         device: Device | str | None = None, surface_access: bool = False, cuda_array: int = 0,
     ):  # fmt: skip
-        self._begin(
-            data, {"width": width, "height": height}, num_channels, dtype, device, filter_mode=filter_mode,
-            address_mode=address_mode, addresses=(address_mode_u, address_mode_v), normalized=normalized_coords,
-            levels=num_mip_levels, mip_filter_mode=mip_filter_mode, cuda_array=cuda_array,
-        )  # fmt: skip
+        addresses = (address_mode_u, address_mode_v)
+        reading = Reading(
+            filter_mode, mip_filter_mode, address_mode, addresses, normalized_coords, num_mip_levels, cuda_array
+        )
+        self._begin(data, {"width": width, "height": height}, num_channels, dtype, device, reading)
 
 
 class Texture3D(Texture):
@@ -285,9 +285,8 @@ class Texture3D(Texture):
         mip_filter_mode: TextureFilterMode | None = None, device: Device | str | None = None,
         surface_access: bool = False, cuda_array: int = 0,
     ):  # fmt: skip
-        self._begin(
-            data, {"width": width, "height": height, "depth": depth}, num_channels, dtype, device,
-            filter_mode=filter_mode, address_mode=address_mode,
-            addresses=(address_mode_u, address_mode_v, address_mode_w), normalized=normalized_coords,
-            levels=num_mip_levels, mip_filter_mode=mip_filter_mode, cuda_array=cuda_array,
-        )  # fmt: skip
+        addresses = (address_mode_u, address_mode_v, address_mode_w)
+        reading = Reading(
+            filter_mode, mip_filter_mode, address_mode, addresses, normalized_coords, num_mip_levels, cuda_array
+        )
+        self._begin(data, {"width": width, "height": height, "depth": depth}, num_channels, dtype, device, reading)

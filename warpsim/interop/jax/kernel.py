@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +17,7 @@ from ...errors import ArgumentTypeError, ArrayError, instance, user_frames
 from ..copied import Copied
 from ..forms import VALUE
 from ..operator import Operator, operator_of
-from ..signature import Parameter, evaluated
+from ..signature import Parameter, dims_for
 from .arrays import check_width
 from .evaluation import Callee, Evaluation, callee_of
 from .modes import JaxCallableGraphMode, JaxModulePreloadMode, check_staged
@@ -27,29 +27,35 @@ _METHODS = (None, "broadcast_all", "expand_dims", "sequential", "sequential_unro
 _DEFAULT = "broadcast_all"
 
 
+class JaxOptions(NamedTuple):
+    """How a kernel or function is one of JAX: arguments of `jax_kernel` and `jax_callable` of these names."""
+
+    num_outputs: int | None
+    in_out_argnames: Any
+    launch_dims: Any
+    output_dims: Any
+    enable_backward: bool
+    has_side_effect: bool
+    block_dim: int | None = None
+    graph_mode: JaxCallableGraphMode = JaxCallableGraphMode.JAX
+
+
 class JaxFunction(Copied):
     """A kernel, or a function that launches kernels, as a function of JAX; made by `jax_kernel` and `jax_callable`."""
 
-    def __init__(
-        self, subject: Any, num_outputs: int | None, in_out_argnames: Any, launch_dims: Any, output_dims: Any,
-        enable_backward: bool, has_side_effect: bool, block_dim: int | None = None,
-        graph_mode: JaxCallableGraphMode = JaxCallableGraphMode.JAX,
-    ):  # fmt: skip
-        super().__init__(
-            JaxFunction, subject, num_outputs, in_out_argnames, launch_dims, output_dims, enable_backward,
-            has_side_effect, block_dim, graph_mode,
-        )  # fmt: skip
-        self.subject, self.num_outputs, self.in_out_argnames = subject, num_outputs, in_out_argnames
-        self.launch_dims, self.output_dims = launch_dims, output_dims
-        self.block_dim, self.how = block_dim, (bool(enable_backward), bool(has_side_effect), graph_mode)
-        threads_of_block(block_dim, CPU)  # raises for what is none
-        self.callee = self.with_outputs(num_outputs or 1)
+    def __init__(self, subject: Any, options: JaxOptions):
+        super().__init__(make_function, subject, *options)
+        self.subject, self.options = subject, options
+        threads_of_block(options.block_dim, CPU)  # raises for what is none
+        self.callee = self.with_outputs(options.num_outputs or 1)
         self.__name__ = getattr(subject, "key", None) or subject.__name__
 
     def with_outputs(self, count: int) -> Callee:
         """What programs call for this number of outputs."""
-        operator = operator_of(self.subject, count, self.in_out_argnames, self.block_dim)
-        return callee_of(operator, self.block_dim, *self.how)
+        options = self.options
+        operator = operator_of(self.subject, count, options.in_out_argnames, options.block_dim)
+        how = (bool(options.enable_backward), bool(options.has_side_effect), options.graph_mode)
+        return callee_of(operator, options.block_dim, *how)
 
     @property
     def operator(self) -> Operator:
@@ -78,8 +84,8 @@ class JaxFunction(Copied):
                 shapes.append(operands[-1].shape)
         for param in signature.outputs:
             check_width(param.dtype, f"output {param.name!r} of {signature.owner}")
-        launch_dims = evaluated(self.launch_dims if launch_dims is None else launch_dims, args)
-        output_dims = evaluated(self.output_dims if output_dims is None else output_dims, args)
+        launch_dims = dims_for(self.options.launch_dims if launch_dims is None else launch_dims, args)
+        output_dims = dims_for(self.options.output_dims if output_dims is None else output_dims, args)
         dims, full = signature.dims(shapes, launch_dims, output_dims)
         return list(evaluate(Evaluation(self.callee, VALUE, tuple(numbers), dims, tuple(full)), operands))
 
@@ -89,7 +95,7 @@ class JaxFunction(Copied):
         pure = len(signature.params) - count
         if not all(param.is_array for param in signature.params[count:]):
             return  # an argument is missing: no output
-        if self.num_outputs is None and pure > 0 and pure != len(signature.pure):
+        if self.options.num_outputs is None and pure > 0 and pure != len(signature.pure):
             self.callee = self.with_outputs(pure + len(signature.in_out))
 
 
@@ -136,6 +142,11 @@ def constant(a: Any, param: Parameter, owner: str) -> bytes:
         ) from None
 
 
+def make_function(subject: Any, *options: Any) -> JaxFunction:
+    """A function with options one by one, as pickles have them."""
+    return JaxFunction(subject, JaxOptions(*options))
+
+
 @user_frames
 def jax_kernel(
     kernel: Any, num_outputs: int | None = None, vmap_method: str = _DEFAULT, launch_dims: Any = None,
@@ -166,9 +177,10 @@ def jax_kernel(
     """
     check_method(vmap_method)
     JaxModulePreloadMode(module_preload_mode)
-    return JaxFunction(
-        kernel, num_outputs, in_out_argnames, launch_dims, output_dims, enable_backward, has_side_effect, block_dim
+    options = JaxOptions(
+        num_outputs, in_out_argnames, launch_dims, output_dims, enable_backward, has_side_effect, block_dim
     )
+    return JaxFunction(kernel, options)
 
 
 @user_frames
@@ -191,8 +203,8 @@ def jax_callable(
     check_method(vmap_method)
     JaxModulePreloadMode(module_preload_mode)
     mode = JaxCallableGraphMode(graph_mode)
-    options = (None, output_dims, enable_backward, has_side_effect, None, mode)
-    function = JaxFunction(func, num_outputs, in_out_argnames, *options)
+    how = (enable_backward, has_side_effect, None, mode)
+    function = JaxFunction(func, JaxOptions(num_outputs, in_out_argnames, None, output_dims, *how))
     arrays = [param.name for param in function.operator.signature.params if param.is_array]
     check_staged(stage_in_argnames, arrays, "stage_in_argnames")
     check_staged(stage_out_argnames, arrays, "stage_out_argnames")

@@ -16,7 +16,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from ...errors import DeviceError, NotDifferentiableError
-from ..forms import GIVES_TANGENTS, GROUPS, PULLED, PUSHED, VALUE, arranged, joined, rule
+from ..forms import GIVES_TANGENTS, GROUPS, PULLED, PUSHED, VALUE, add_active, arrange, rule
 from .evaluation import Evaluation, Passing
 from .modes import check_captured
 from .plans import plans
@@ -45,12 +45,12 @@ def same_axes(operands: Sequence[Any]) -> list[Any]:
 @operator_p.def_impl
 def _(*operands: Any, evaluation: Evaluation) -> list[Any]:
     if not jax.config.jax_disable_jit:
-        return compiled(evaluation)(*operands)
+        return compile_call(evaluation)(*operands)
     with jax.disable_jit(False):  # one call is a program all the same
-        return compiled(evaluation)(*operands)
+        return compile_call(evaluation)(*operands)
 
 
-def compiled(evaluation: Evaluation) -> Callable[..., Any]:
+def compile_call(evaluation: Evaluation) -> Callable[..., Any]:
     """A call outside of `jit`, compiled once; it goes with what it calls, as a global cache would keep both."""
     callee = evaluation.callee.itself
     known = callee.compiled
@@ -83,7 +83,7 @@ def launch_effects() -> frozenset[Any]:
     return frozenset(jax.make_jaxpr(call)().effects)
 
 
-def lowered(ctx: Any, *operands: Any, evaluation: Evaluation) -> Any:
+def lower(ctx: Any, *operands: Any, evaluation: Evaluation) -> Any:
     """The call in a program of XLA."""
     shapes = evaluation.own_shapes([a.shape for a in ctx.avals_in])
     check_captured(evaluation.callee.graph_mode, evaluation.operator.signature.owner)
@@ -92,7 +92,7 @@ def lowered(ctx: Any, *operands: Any, evaluation: Evaluation) -> Any:
     return jax.ffi.ffi_lowering(target, **options)(ctx, *operands, plan=plan)
 
 
-def refused(ctx: Any, *_: Any, evaluation: Evaluation) -> Any:
+def refuse(ctx: Any, *_: Any, evaluation: Evaluation) -> Any:
     """Raise `DeviceError`: programs for other devices than the CPU do not launch kernels."""
     platforms = ", ".join(ctx.module_context.platforms)
     raise DeviceError(
@@ -101,8 +101,8 @@ def refused(ctx: Any, *_: Any, evaluation: Evaluation) -> Any:
     )
 
 
-mlir.register_lowering(operator_p, refused)
-mlir.register_lowering(operator_p, lowered, platform="cpu")
+mlir.register_lowering(operator_p, refuse)
+mlir.register_lowering(operator_p, lower, platform="cpu")
 
 
 def aliases(evaluation: Evaluation) -> dict[int, int]:
@@ -116,7 +116,7 @@ def aliases(evaluation: Evaluation) -> dict[int, int]:
 # ----- derivatives and batches ------------------------------------------------------------------------
 
 
-def pushed(primals: Sequence[Any], tangents: Sequence[Any], *, evaluation: Evaluation) -> tuple[Any, Any]:
+def push(primals: Sequence[Any], tangents: Sequence[Any], *, evaluation: Evaluation) -> tuple[Any, Any]:
     """Forward mode."""
     out = evaluate(evaluation, primals)
     check_differentiable(evaluation)
@@ -127,7 +127,7 @@ def pushed(primals: Sequence[Any], tangents: Sequence[Any], *, evaluation: Evalu
         if all(isinstance(d, ad.Zero) for d in along):
             continue
         form, groups = rule(PUSHED, evaluation.form, operand)
-        results = moved(evaluation, form, groups, operand, along, parts, flags)
+        results = batch(evaluation, form, groups, operand, along, parts, flags)
         total = results if total is None else [a + b for a, b in zip(total, results, strict=True)]
     assert total is not None
     if evaluation.form != VALUE:
@@ -136,7 +136,7 @@ def pushed(primals: Sequence[Any], tangents: Sequence[Any], *, evaluation: Evalu
     return out, [floats.get(k, ad.Zero(jax.typeof(y).to_tangent_aval())) for k, y in enumerate(out)]
 
 
-def moved(
+def batch(
     evaluation: Evaluation, form: str, groups: Sequence[str], operand: str, along: Sequence[Any],
     parts: dict[str, list[Any]], flags: dict[str, list[bool]] | None,
 ) -> list[Any]:  # fmt: skip
@@ -146,19 +146,19 @@ def moved(
     moves = [jnp.zeros_like(parts[operand][n]) if isinstance(along[n], ad.Zero) else along[n] for n in chosen]
     where = {"w": (), "x": operands}.get(operand, evaluation.active)
     moving = [where[n] for n in chosen] if where else []
-    active = joined(evaluation.active, moving)
+    active = add_active(evaluation.active, moving)
     own = {**dict.fromkeys("tu", evaluation.active), "d": moving}
-    beside = arranged(form, groups, {**parts, "d": moves}, own, active, lambda k: jnp.zeros_like(inputs[k]))
+    beside = arrange(form, groups, {**parts, "d": moves}, own, active, lambda k: jnp.zeros_like(inputs[k]))
     batched: tuple[bool, ...] = ()
     if flags is not None:
         flag_of = dict(zip(operands, flags["x"], strict=True))
         named = {**flags, "d": [flags[operand][n] for n in chosen]}
-        batched = (*flags["x"], *arranged(form, groups, named, own, active, flag_of.__getitem__))
+        batched = (*flags["x"], *arrange(form, groups, named, own, active, flag_of.__getitem__))
     results = evaluate(evaluation._replace(form=form, active=active, batched=batched), [*parts["x"], *beside])
     return results if form in GIVES_TANGENTS else [results[active.index(k)] for k in evaluation.active]
 
 
-def transposed(cotangents: Sequence[Any], *operands: Any, evaluation: Evaluation) -> list[Any]:
+def transpose(cotangents: Sequence[Any], *operands: Any, evaluation: Evaluation) -> list[Any]:
     """Reverse mode, of forms in what they are linear in."""
     parts = evaluation.split(operands)
     [group] = [g for g in GROUPS[evaluation.form] if any(ad.is_undefined_primal(a) for a in parts[g])]
@@ -216,8 +216,8 @@ def merge(a: Any, size: int, inner: int, outer: bool, before: bool) -> Any:
     return jnp.broadcast_to(a, (size, inner, *rest)).reshape(size * inner, *rest)
 
 
-ad.primitive_jvps[operator_p] = pushed
-ad.primitive_transposes[operator_p] = transposed
+ad.primitive_jvps[operator_p] = push
+ad.primitive_transposes[operator_p] = transpose
 batching.primitive_batchers[operator_p] = batched_rule
 
 

@@ -17,9 +17,9 @@ from ...core.emit.layout import WORD, argument_offsets
 from ...core.emit.program import Form, FormKind
 from ...core.language import array
 from ...core.passes.forward.tangent import float_params, needs_one_thread
-from ...core.runtime.commands.adjoint_by_hand import launch_adjoint
+from ...core.runtime.commands.adjoint_by_hand import WithAdjoints, launch_adjoint
 from ...core.runtime.devices.device import CPU
-from ...core.runtime.launches.for_device import prepare
+from ...core.runtime.launches.for_device import LaunchOptions, prepare
 from ...core.runtime.launches.launcher import LaunchCall
 from ..forms import JVP, VALUE, VJP
 from ..operator import Call, KernelOperator
@@ -159,7 +159,8 @@ def output_stand_ins(operator: KernelOperator, call: Call) -> list[array]:
 def value_steps(steps: Steps, operator: KernelOperator, call: Call) -> tuple[LaunchCall, bytes | None]:
     """The kernel itself."""
     args = operator.arguments(call, output_stand_ins(operator, call))
-    launch = prepare(operator.subject.current, call.dims, args, CPU).with_shape(operator.block_dim, 0)
+    options = LaunchOptions(block_dim=operator.block_dim)
+    launch = prepare(operator.subject.current, call.dims, args, CPU, options=options)
     offsets = argument_offsets(list(launch.launcher.types))[0]
     point_inputs(steps, offsets)
     outputs_at(steps, operator, offsets, [(_RESULT, k) for k in range(len(call.shapes))])
@@ -196,8 +197,10 @@ def jvp_steps(steps: Steps, operator: KernelOperator, call: Call) -> tuple[Launc
             steps.add(_POINT, (_LOCAL, at), (_RESULT, n))
         elif direction is not None:
             param = s.inputs[moving[name]]
-            step = (_POINT, (_LOCAL, at), (_ARG, direction)) if param.is_array else (
-                _COPY, (_LOCAL, at), (_ARG, direction), size_of(param, param.inner)
+            step = (
+                (_POINT, (_LOCAL, at), (_ARG, direction))
+                if param.is_array
+                else (_COPY, (_LOCAL, at), (_ARG, direction), size_of(param, param.inner))
             )
             steps.add(*step)
     if needs_one_thread(launch.launcher.program.fn):
@@ -223,7 +226,8 @@ def vjp_steps(steps: Steps, operator: KernelOperator, call: Call) -> tuple[Launc
         grads[k] = seeds[n]
     pure = seeds[len(s.in_out) :]
     split = len(s.inputs)
-    recorded = launch_adjoint(kernel, call.dims, args[:split], args[split:], grads, pure, CPU, None, True)
+    both = WithAdjoints(args[:split], args[split:], grads, pure)
+    recorded = launch_adjoint(kernel, call.dims, both, CPU, record_cmd=True)
     launch = recorded.ready.call
     offsets = argument_offsets(list(launch.launcher.types))[0]
     point_inputs(steps, offsets)

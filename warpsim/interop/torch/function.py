@@ -11,7 +11,7 @@ from torch.autograd import forward_ad
 
 from ...core.language import array
 from ...errors import NotDifferentiableError
-from ..forms import GIVES_TANGENTS, GROUPS, PULLED, PUSHED, VALUE, VJP, arranged, joined, rule
+from ..forms import GIVES_TANGENTS, GROUPS, PULLED, PUSHED, VALUE, VJP, add_active, arrange, rule
 from ..operator import Active, Call
 from ..signature import Parameter
 from .arrays import to_torch
@@ -319,7 +319,7 @@ def derive(
     evaluation: Evaluation, form: str, groups: Sequence[str], parts: dict[str, Any], further: Sequence[int]
 ) -> tuple[Active, list[Any]]:
     """The active inputs and the results of a form's derivative, in further inputs perhaps."""
-    x, active = dict(zip(evaluation.tensors, parts["x"], strict=True)), joined(evaluation.active, further)
+    x, active = dict(zip(evaluation.tensors, parts["x"], strict=True)), add_active(evaluation.active, further)
     own = {**dict.fromkeys("tuc", evaluation.active), "d": further}
-    beside = arranged(form, groups, parts, own, active, lambda k: torch.zeros_like(x[k]))
+    beside = arrange(form, groups, parts, own, active, lambda k: torch.zeros_like(x[k]))
     return active, list(Derivative.apply(evaluation._replace(form=form, active=active), *parts["x"], *beside))

@@ -23,7 +23,7 @@ from ...errors import ArgumentTypeError, ArrayError, DeviceError, LaunchError, u
 from ..copied import Copied
 from ..forms import VALUE
 from ..operator import KernelOperator, Operator, operator_of
-from ..signature import LaunchDims, OutputDims, Parameter, Subject, evaluated
+from ..signature import LaunchDims, OutputDims, Parameter, Subject, dims_for
 from .arrays import device_from_torch, dtype_to_torch, from_torch
 from .function import Evaluation, are_plain, function_for
 from .library import dispatcher_operators, is_taken, overload, schema_arguments, trace
@@ -76,8 +76,8 @@ class TorchOperator(Copied):
         """As of a call; in graphs the operator of the dispatcher is called."""
         self.signature.check_count(args)
         numbers = self.numbers(args)
-        launch_dims = evaluated(self.launch_dims if launch_dims is None else launch_dims, args)
-        output_dims = evaluated(self.output_dims if output_dims is None else output_dims, args)
+        launch_dims = dims_for(self.launch_dims if launch_dims is None else launch_dims, args)
+        output_dims = dims_for(self.output_dims if output_dims is None else output_dims, args)
         operands = [a for a in args if isinstance(a, torch.Tensor)]
         if not compiling and not are_plain(operands):
             self.check_layouts(args)

@@ -261,7 +261,7 @@ def expand(tr: Translator, overload: Overload, operands: list[Any]) -> Any:
     key = operand_key(operands)
     check_recursion(overload, key, tr)
     scope = Scope(zip(overload.patterns, operands, strict=True))
-    inner = Translator(overload.source, tr.builder, scope, tr, (overload, key), tr.session)
+    inner = Translator(overload.source, tr.builder, scope, tr, (overload, key))
     inner.expected = declared_type(overload.returns)
     return typed_result(with_references(overload, inner, operands, result_with_chain(inner)))
 
@@ -278,7 +278,7 @@ def translated_from(
     scope, params = parameters(operands, list(overload.patterns))
     region = Region(params)
     builder = Builder(region)
-    inner = Translator(overload.source, builder, scope, tr, (overload, key), tr.session)
+    inner = Translator(overload.source, builder, scope, tr, (overload, key))
     settle_customs(overload)
     inner.start_with(zeros)
     inner.expected = declared_type(overload.returns)

@@ -100,7 +100,7 @@ class Custom:
         if not fitting:
             raise self.error(
                 "; ".join(f"for {overload.describe()}: {why}" for overload, why in misfits),
-                expected=" or ".join(self.expected(overload) for overload in self.forward.overloads),
+                expected=" or ".join(self.expectation(overload) for overload in self.forward.overloads),
                 help="give it the parameters of the function, with the same types",
             )
         self.only = len(fitting) == 1
@@ -128,7 +128,7 @@ class Custom:
         """Why the parameters do not fit those of an overload, or None."""
         raise NotImplementedError
 
-    def expected(self, overload: Overload) -> str:
+    def expectation(self, overload: Overload) -> str:
         """The parameters that would fit."""
         raise NotImplementedError
 
@@ -201,7 +201,7 @@ class CustomGradient(Custom):
                 return f"the adjoint of output {k} is {_show(output)}, here {_show(pattern)}"
         return self.parameter_misfit(overload)
 
-    def expected(self, overload: Overload) -> str:
+    def expectation(self, overload: Overload) -> str:
         outputs = output_patterns(overload)
         shown = ["adj_ret", "..."] if outputs is None else [f"adj_{k}: {_show(p)}" for k, p in enumerate(outputs)]
         return f"({', '.join([*_shown_parameters(overload), *shown])})"
@@ -233,7 +233,8 @@ class CustomGradient(Custom):
         region = Region(params)
         builder = Builder(region, source.whole())
         key = (self.own, operand_key(operands))
-        translator = GradientTranslator(source, builder, scope, None, key, use.session)
+        translator = GradientTranslator(source, builder, scope, None, key)
+        translator.session = use.session
         translator.begin(inputs)
         self.translate_body(translator, use)
         region.yields = translator.cotangents()
@@ -258,7 +259,7 @@ class CustomReplay(Custom):
                 return f"it returns {shown}, expected {', '.join(map(_show, expected)) or 'nothing'}"
         return self.parameter_misfit(overload)
 
-    def expected(self, overload: Overload) -> str:
+    def expectation(self, overload: Overload) -> str:
         return f"({', '.join(_shown_parameters(overload))})"
 
     def at(self, use: Use) -> Function | None:
@@ -267,7 +268,8 @@ class CustomReplay(Custom):
         scope, params = parameters(use.operands, list(self.own.patterns))
         region = Region(params)
         key = (self.own, operand_key(use.operands))
-        translator = Translator(self.own.source, Builder(region), scope, None, key, use.session)
+        translator = Translator(self.own.source, Builder(region), scope, None, key)
+        translator.session = use.session
         translator.expected = declared_type(self.own.returns)
         result = typed_result(self.translate_body(translator, use))
         if operand_key(result) != operand_key(use.template):

@@ -66,7 +66,7 @@ def local_function(tr: Translator, node: ast.FunctionDef | ast.Lambda, name: str
 def inline(tr: Translator, function: LocalFunction, bound: dict[str, Any]) -> Any:
     """Translate a local function's body here and now; it sees the scope of the function around it."""
     definer = function.definer
-    inner = Translator(definer.source, tr.builder, Scope(), tr, session=tr.session, node=function.node)
+    inner = Translator(definer.source, tr.builder, Scope(), tr, node=function.node)
     around = {k: v for k, v in definer.scope.items() if k not in inner.locals and not k.startswith("<")}
     inner.scope.update(around, **bound)
     inner.locals |= definer.locals - set(bound)

@@ -85,12 +85,13 @@ class Translator:
 
     def __init__(
         self, source: Source, builder: Builder, scope: Scope, caller: Translator | None = None,
-        key: Any = None, session: dict[Any, Any] | None = None, kernel: bool = False, node: Any = None,
+        key: Any = None, node: Any = None,
     ):  # fmt: skip
         source.captured.settle_constants()
         self.source, self.builder, self.scope, self.caller = source, builder, scope, caller
-        self.key, self.kernel = key, kernel
-        self.session: dict[Any, Any] = session if session is not None else {}
+        self.key = key
+        self.kernel = False  # whether it is a kernel, and no function
+        self.session: dict[Any, Any] = {} if caller is None else caller.session
         self.errors: list[KernelError] = []
         self.node: ast.AST = source.tree
         self.body_node = node if node is not None else source.tree

@@ -59,7 +59,7 @@ class Activity:
             return MAYBE
         return YES if True in statuses else NO
 
-    def reached(self, call: Call) -> str:
+    def reach(self, call: Call) -> str:
         """Whether native code, or a function with a gradient of its own, is given an array that may have one."""
         if is_nondiff_function(call):
             return NO
@@ -91,7 +91,7 @@ class Activity:
     def about(self, call: Call) -> str:
         """Whether the array that a call reads or writes has a gradient; NO for calls about no array."""
         if call.row.opaque:
-            return self.reached(call)
+            return self.reach(call)
         on_array = bool(call.args) and isinstance(call.args[0].type, ArrayType)
         return self.gradient_status(call.args[0]) if on_array else NO
 
@@ -119,7 +119,7 @@ class Activity:
 
     def is_source(self, call: Call) -> bool:
         if isinstance(call.op, Function) or call.op.opaque:
-            return self.reached(call) != NO
+            return self.reach(call) != NO
         return call.op.effect in (READ, ATOMIC) and self.about(call) != NO
 
     # ----- backwards: what is useful ----------------------------------------------------------
@@ -146,7 +146,7 @@ class Activity:
 
     def is_sink(self, call: Call) -> bool:
         if isinstance(call.op, Function) or call.op.opaque:
-            return self.reached(call) != NO
+            return self.reach(call) != NO
         return call.op.effect in (WRITE, ATOMIC) and self.about(call) != NO
 
     def join(self, active: set[Value], sources: tuple[Value, ...], targets: tuple[Value, ...]) -> None:

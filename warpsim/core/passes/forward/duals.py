@@ -34,7 +34,7 @@ class Duals(Rewriter):
         """Append a call and what its duals need."""
         raise NotImplementedError
 
-    def rewritten(self, fn: Function, more: tuple[Value, ...]) -> Function:
+    def rewrite(self, fn: Function, more: tuple[Value, ...]) -> Function:
         """The function with duals, and `more` parameters."""
         with self.builder.active():
             body = self.inside(fn.body)

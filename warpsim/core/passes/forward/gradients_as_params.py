@@ -26,7 +26,7 @@ def gradient_arrays(params: tuple[Value, ...], names: Iterable[str]) -> Floats:
 def gradients_as_params(fn: Function, chosen: Floats) -> Function:
     """`fn` with a parameter behind its own for the gradient array of each of the chosen arrays."""
     pass_ = _Gradients()
-    return pass_.rewritten(fn, start(pass_, fn.params, chosen, "grad"))
+    return pass_.rewrite(fn, start(pass_, fn.params, chosen, "grad"))
 
 
 class _Gradients(Duals):

@@ -27,7 +27,7 @@ def recomputed_tangent(fn: Function, chosen: Floats, ndim: int) -> tuple[Functio
     """
     pass_ = _Replayed(fn, ndim)
     tangents = start(pass_, fn.params, chosen)
-    tangent = pass_.rewritten(fn, ())
+    tangent = pass_.rewrite(fn, ())
     contents = pass_.contents.params
     tangent.body.params = (*fn.params, *contents.values(), *tangents)
     return tangent, (*contents, *(TangentOf(ref.position) for ref in chosen))

@@ -53,7 +53,7 @@ def tangent(fn: Function, chosen: Floats) -> Function:
     holds constants: what is stored there has no tangent afterwards.
     """
     pass_ = Tangents()
-    return inline(pass_.rewritten(fn, start(pass_, fn.params, chosen)))
+    return inline(pass_.rewrite(fn, start(pass_, fn.params, chosen)))
 
 
 def start(pass_: Duals, params: tuple[Value, ...], chosen: Floats, word: str = "tangent") -> tuple[Value, ...]:

@@ -159,7 +159,7 @@ class Reverser(Loops):
             for param, arg in zip(body.params, call.args, strict=True):
                 if arg in self.active:
                     cotangents.contribute(arg, contributions.pop(param, None))
-        elif arrived or self.active.reached(call) != NO:
+        elif arrived or self.active.reach(call) != NO:
             self.refuse_stale(call, primals)
             seeds = [cotangents.take(r) for r in call.results]
             grad = call.callee.grad

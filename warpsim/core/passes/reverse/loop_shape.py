@@ -46,14 +46,14 @@ def reductions_of(node: For | While, params: tuple[Value, ...]) -> list[bool]:
     sums = dict.fromkeys(range(len(params)), True)
     while True:
         family = {p: k for k, p in enumerate(params) if sums[k]}
-        spoilt = _spoilt(node, family)
+        spoilt = _rewritten_values(node, family)
         if not spoilt:
             return [sums[k] for k in range(len(params))]
         for k in spoilt:
             sums[k] = False
 
 
-def _spoilt(node: For | While, family: dict[Value, int]) -> set[int]:
+def _rewritten_values(node: For | While, family: dict[Value, int]) -> set[int]:
     """Sums that are used otherwise; `family` leads from each partial sum to its position and grows."""
     spoilt: set[int] = set()
     if isinstance(node, For):

@@ -43,7 +43,7 @@ class _Reports(Rewriter):
         rewritten: list[Node] = []
         for node in nodes:
             if isinstance(node, Call) and node.op.effect in (WRITE, ATOMIC) and _in_memory(node):
-                rewritten += [*self.reports_before(node), self.node(node), *self.overflown(node)]
+                rewritten += [*self.reports_before(node), self.node(node), *self.overflow_reports(node)]
             else:
                 rewritten.append(self.node(node))
         return rewritten
@@ -57,7 +57,7 @@ class _Reports(Rewriter):
                     self.report_if(unot(isfinite(leaf)), path, leaf, call)
         return region.nodes
 
-    def overflown(self, call: Call) -> list[Node]:
+    def overflow_reports(self, call: Call) -> list[Node]:
         """What stands behind an atomic sum: reports of what finite numbers became."""
         region = Region()
         if call.op.name not in _SUMS:

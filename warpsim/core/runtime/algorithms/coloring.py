@@ -16,6 +16,7 @@ import numpy as np
 from ....errors import ArrayError, shown
 from ...frontend.functions.functions import func
 from ...types.scalars import int32
+from ...types.structs import struct
 from ..arrays.array import array
 from ..devices.device import DeviceLike
 from ..launch import launch
@@ -29,6 +30,16 @@ class GraphColoringAlgorithm(IntEnum):
     """Maximum cardinality search: next comes a node with the most colored neighbors."""
     GREEDY = 1
     """Nodes with the most neighbors come first."""
+
+
+@struct
+class _WeightLists:
+    """Nodes by their weight, the number of neighbors with a color: doubly linked lists that start at `heads`."""
+
+    heads: array(dtype=int32)
+    after: array(dtype=int32)
+    before: array(dtype=int32)
+    weights: array(dtype=int32)
 
 
 @func
@@ -56,40 +67,42 @@ def _color_in_order(
 
 
 @func
-def _unlink(v: int32, weight: int32, heads: array(dtype=int32), after: array(dtype=int32), before: array(dtype=int32)):
+def _unlink(v: int32, weight: int32, lists: _WeightLists):
     """Take a node from the list of nodes of its weight."""
-    if before[v] >= 0:
-        after[before[v]] = after[v]
+    if lists.before[v] >= 0:
+        lists.after[lists.before[v]] = lists.after[v]
     else:
-        heads[weight] = after[v]
-    if after[v] >= 0:
-        before[after[v]] = before[v]
+        lists.heads[weight] = lists.after[v]
+    if lists.after[v] >= 0:
+        lists.before[lists.after[v]] = lists.before[v]
 
 
 @kernel(enable_backward=False)
 def _color_by_cardinality(
-    starts: array(dtype=int32), ends: array(dtype=int32), marks: array(dtype=int32), heads: array(dtype=int32),
-    after: array(dtype=int32), before: array(dtype=int32), weights: array(dtype=int32), colors: array(dtype=int32),
-):  # fmt: skip
-    """weights: how many neighbors have a color; nodes of one weight are a doubly linked list that starts at `heads`."""
+    starts: array(dtype=int32),
+    ends: array(dtype=int32),
+    marks: array(dtype=int32),
+    lists: _WeightLists,
+    colors: array(dtype=int32),
+):
     top = int32(0)
     for _ in range(colors.shape[0]):
-        while heads[top] < 0:
+        while lists.heads[top] < 0:
             top -= 1
-        v = heads[top]
-        _unlink(v, top, heads, after, before)
+        v = lists.heads[top]
+        _unlink(v, top, lists)
         colors[v] = _free_color(v, starts, ends, colors, marks)
         for k in range(starts[v], starts[v + 1]):
             u = ends[k]
             if colors[u] < 0:
-                weight = weights[u]
-                _unlink(u, weight, heads, after, before)
-                weights[u] = weight + 1
-                before[u] = int32(-1)
-                after[u] = heads[weight + 1]
-                if after[u] >= 0:
-                    before[after[u]] = u
-                heads[weight + 1] = u
+                weight = lists.weights[u]
+                _unlink(u, weight, lists)
+                lists.weights[u] = weight + 1
+                lists.before[u] = int32(-1)
+                lists.after[u] = lists.heads[weight + 1]
+                if lists.after[u] >= 0:
+                    lists.before[lists.after[u]] = u
+                lists.heads[weight + 1] = u
                 top = max(top, weight + 1)
 
 
@@ -113,19 +126,20 @@ def graph_coloring_assign(
         order = np.argsort(-degrees, kind="stable").astype(np.int32)
         launch(_color_in_order, 1, [_on_host(order), *graph], [node_colors], device="cpu")
     else:
-        launch(_color_by_cardinality, 1, [*graph, *_one_list(degrees)], [node_colors], device="cpu")
+        launch(_color_by_cardinality, 1, [*graph, _one_list(degrees)], [node_colors], device="cpu")
     return int(colors.max()) + 1
 
 
-def _one_list(degrees: np.ndarray) -> list[array]:
-    """Heads and links of a list of all nodes, of weight 0, and the weights; nodes with many neighbors stand first."""
+def _one_list(degrees: np.ndarray) -> _WeightLists:
+    """A list of all nodes, of weight 0; nodes with many neighbors stand first."""
     count = degrees.size
     order = np.argsort(-degrees, kind="stable")
     heads = np.full(int(degrees.max()) + 2, -1, np.int32)
     heads[0] = order[0]
     after, before = np.full(count, -1, np.int32), np.full(count, -1, np.int32)
     after[order[:-1]], before[order[1:]] = order[1:], order[:-1]
-    return [_on_host(x) for x in (heads, after, before, np.zeros(count, np.int32))]
+    weights = np.zeros(count, np.int32)
+    return _WeightLists(*map(_on_host, (heads, after, before, weights)))
 
 
 def graph_coloring_balance(

@@ -53,8 +53,7 @@ def array_scan(in_array: array, out_array: array, inclusive: bool = True) -> Non
     check_output(out_array, "out_array", in_array.dtype)
     if out_array.size != in_array.size:
         raise ArrayError(
-            f"out_array has {counted(out_array.size, 'element')}\n"
-            f"expected: {in_array.size}, as many as in_array"
+            f"out_array has {counted(out_array.size, 'element')}\nexpected: {in_array.size}, as many as in_array"
         )
     device = remote_device(in_array=in_array, out_array=out_array)
     run_step((on_device.DeviceScan if device else Scan)([out_array], [in_array], inclusive, device))
@@ -69,12 +68,10 @@ def array_sum(values: array, out: array | None = None, value_count: int | None =
     bad axis.
     """
     check(values, "values", number=True)
-    return _reduce(Sum, on_device.DeviceSum, {"values": values}, values.dtype, out, value_count, axis, "value_count")
+    return _reduce((Sum, on_device.DeviceSum), {"values": values}, values.dtype, out, value_count, axis, "value_count")
 
 
-def array_inner(
-    a: array, b: array, out: array | None = None, count: int | None = None, axis: int | None = None
-) -> Any:
+def array_inner(a: array, b: array, out: array | None = None, count: int | None = None, axis: int | None = None) -> Any:
     """The inner product of all elements, of the first `count`, or along one `axis`.
 
     Products of components are summed too, so the result is a scalar for every dtype; `out`, `count`
@@ -85,14 +82,22 @@ def array_inner(
     if a.shape != b.shape:
         raise ArrayError(f"b has shape {b.shape}\nexpected: {a.shape}, that of a")
     scalar = compounds.scalar_of(a.dtype)
-    return _reduce(Inner, on_device.DeviceInner, {"a": a, "b": b}, scalar, out, count, axis, "count")
+    return _reduce((Inner, on_device.DeviceInner), {"a": a, "b": b}, scalar, out, count, axis, "count")
 
 
 def _reduce(
-    by_host: type[Reduction], there: type[Reduction], sources: dict[str, array], dtype: Any, out: array | None,
-    count: int | None, axis: int | None, name: str,
-) -> Any:  # fmt: skip
-    """Reduce the first `count` elements of `sources` along `axis` (None: all, in order)."""
+    kinds: tuple[type[Reduction], type[Reduction]],
+    sources: dict[str, array],
+    dtype: Any,
+    out: array | None,
+    count: int | None,
+    axis: int | None,
+    name: str,
+) -> Any:
+    """Reduce the first `count` elements of `sources` along `axis` (None: all, in order).
+
+    kinds: on the host, and on other devices. name: of the count in messages.
+    """
     first = next(iter(sources.values()))
     along = None if axis is None else checked_axis(axis, first)
     shape = (1,) if along is None else tuple(1 if k == along else n for k, n in enumerate(first.shape))
@@ -104,7 +109,7 @@ def _reduce(
     if target.shape != shape:
         raise ArrayError(f"out has shape {target.shape}\nexpected: {shape}")
     device = remote_device(**sources, out=target)
-    run_step((there if device else by_host)([target], list(sources.values()), along, number, device))
+    run_step(kinds[device is not None]([target], list(sources.values()), along, number, device))
     if out is None and axis is None:
         return on_host(target._data[0])
     return target
@@ -147,8 +152,7 @@ def segmented_sort_pairs(
         check(ends, "segment_end_indices", scalars.int32, ndim=1)
         if ends.size != starts.size:
             raise ArrayError(
-                f"segment_end_indices has {counted(ends.size, 'element')}\n"
-                f"expected: {starts.size}, one per start"
+                f"segment_end_indices has {counted(ends.size, 'element')}\nexpected: {starts.size}, one per start"
             )
 
     bounds = {"segment_start_indices": starts} | ({} if ends is None else {"segment_end_indices": ends})
@@ -169,8 +173,7 @@ def _check_pairs(keys: array, values: array, count: int) -> int:
             raise ArgumentTypeError(f"{name} has rank {a.ndim}\nexpected: one dimension")
         if a.size < 2 * number:
             raise ArrayError(
-                f"{name} has room for {counted(a.size, 'element')}\n"
-                f"expected: 2 * count = {2 * number}, room to sort in"
+                f"{name} has room for {counted(a.size, 'element')}\nexpected: 2 * count = {2 * number}, room to sort in"
             )
     return number
 
@@ -194,8 +197,7 @@ def runlength_encode(
     for name, a in (("run_values", run_values), ("run_lengths", run_lengths)):
         if a.size < number or a.ndim != 1:
             raise ArrayError(
-                f"{name} has shape {a.shape}\n"
-                f"expected: one dimension of at least {counted(number, 'element')}"
+                f"{name} has shape {a.shape}\nexpected: one dimension of at least {counted(number, 'element')}"
             )
     if run_count is None and current_graph() is not None:
         raise LaunchError("the number of runs is not known during a capture\nhelp: give it an array: run_count=")

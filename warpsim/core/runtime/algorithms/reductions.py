@@ -56,12 +56,12 @@ class Reduction(ArrayOperation):
         self.axis, self.count = axis, count
 
     @property
-    def kept(self) -> tuple[slice, ...]:
+    def leading(self) -> tuple[slice, ...]:
         return (*[slice(None)] * (self.axis or 0), slice(self.count))
 
     def run(self) -> None:
         (target,), first = self.results, self.operands[0]
-        parts = [(flat(a) if self.axis is None else a._contents())[self.kept] for a in self.operands]
+        parts = [(flat(a) if self.axis is None else a._contents())[self.leading] for a in self.operands]
         ndim = 1 if self.axis is None else first.ndim
         target._data[...] = self.reduce(self.axis or 0, ndim, *parts).reshape(target._data.shape)
 
@@ -73,7 +73,7 @@ class Reduction(ArrayOperation):
         if grad is not None:
             a = self.operands[k]
             contribution = np.zeros((*a.shape, *inner(a)), grad._array._data.dtype)
-            (contribution.reshape((a.size, *inner(a))) if self.axis is None else contribution)[self.kept] = factors
+            (contribution.reshape((a.size, *inner(a))) if self.axis is None else contribution)[self.leading] = factors
             add_gradient(grad, contribution)
 
 
@@ -125,7 +125,7 @@ class Inner(Reduction):
         for k, factor in enumerate(contents[::-1]):
             if self.axis is None:
                 factor = factor.reshape((-1, *inner(self.operands[k])))
-            self.spread(k, operands[k], grad * factor[self.kept])
+            self.spread(k, operands[k], grad * factor[self.leading])
 
 
 def _accumulator(values: np.ndarray) -> Any:

@@ -29,7 +29,7 @@ from ..devices.device_memory import DeviceMemory, on_host
 from ..devices.memory_range import MemoryRange, span_of
 from . import saved_contents
 from .allocation import Allocation, foreign_allocation
-from .foreign import memory_at
+from .foreign import ArrayLayout, memory_at
 from .gradient import Differentiable
 from .held import Held
 from .host_memory import (
@@ -106,7 +106,7 @@ class array(Differentiable, metaclass=_ArrayMeta):
             raise ArrayError("strides=, capacity= and deleter= describe memory given by ptr=, strides= new memory too")
         held: dict[bytes, Any] = {}
         if ptr is not None:
-            memory = memory_at(ptr, element, extents, strides, capacity, deleter, device)
+            memory = memory_at(ptr, ArrayLayout(element, extents, strides), device, None, capacity, deleter)
             assert element is not None  # else `memory_at` raises
         elif data is not None:
             memory, element = memory_of(data, element, extents, copy, held, device)
@@ -316,8 +316,8 @@ class array(Differentiable, metaclass=_ArrayMeta):
         """The view of this array that a descriptor stands for."""
         numbers = [int.from_bytes(words[k : k + 8], "little") for k in range(0, len(words), 8)]
         n = len(numbers) // 2 - 1
-        layout = (self.dtype, tuple(numbers[2 : 2 + n]), tuple(numbers[2 + n :]))
-        memory = memory_at(numbers[0], *layout, None, None, self.device)
+        layout = ArrayLayout(self.dtype, tuple(numbers[2 : 2 + n]), tuple(numbers[2 + n :]))
+        memory = memory_at(numbers[0], layout, self.device)
         return array._wrap(memory, self.dtype, self.device, owner=self)
 
     # ----- other shapes of the same memory -----------------------------------------------------

@@ -51,7 +51,9 @@ def empty(
 
     Raises `ArrayError` for a shape or dtype that no array has, `DeviceError` for an unknown device.
     """
-    return _new_array(_extents(shape, kwargs), dtype, device, requires_grad, pinned, retain_grad, False, strides)
+    a = _new_array(_extents(shape, kwargs), dtype, device, False, pinned, strides)
+    a.requires_grad, a.retain_grad = requires_grad, retain_grad
+    return a
 
 
 def zeros(
@@ -62,7 +64,8 @@ def zeros(
 
     In a kernel, `wp.zeros(shape=8, dtype=float)` is an array of zeros on the thread's stack; its shape is constant.
     """
-    a = _new_array(_extents(shape, kwargs), dtype, device, requires_grad, pinned, retain_grad, True, strides)
+    a = _new_array(_extents(shape, kwargs), dtype, device, True, pinned, strides)
+    a.requires_grad, a.retain_grad = requires_grad, retain_grad
     if current_graph() is not None:
         a.zero_()
     return a
@@ -95,13 +98,12 @@ def ones(
 
 
 def _new_array(
-    extents: tuple[int, ...], dtype: object, device: DeviceLike, requires_grad: bool, pinned: bool, retain_grad: bool,
-    zero: bool, strides: Iterable[int] | None,
-) -> array:  # fmt: skip
+    extents: tuple[int, ...], dtype: object, device: DeviceLike, zero: bool, pinned: bool, strides: Iterable[int] | None
+) -> array:
     element = checked_dtype(dtype)
     device = get_device(device)
     a = array._wrap(allocate(extents, element, zero, device, pinned, strides), element, device)
-    a.requires_grad, a.pinned, a.retain_grad = requires_grad, pinned, retain_grad
+    a.pinned = pinned
     return a
 
 

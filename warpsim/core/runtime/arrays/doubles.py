@@ -13,7 +13,7 @@ from ....errors import ArrayError
 from ...types.scalars import uint8
 from ..devices.device import ALIGNMENT, Device, device_of
 from ..devices.memory_range import MemoryRange, bounds, merge_ranges
-from .foreign import memory_at
+from .foreign import ArrayLayout, memory_at
 from .host_memory import allocate_like
 
 
@@ -70,7 +70,7 @@ class _Block:
         start = (addresses.low - raw.ctypes.data) % ALIGNMENT
         self.memory = raw[start : start + size]
         if contents:
-            self.before = memory_at(addresses.low, uint8, (size,), None, None, device=device).copy()
+            self.before = memory_at(addresses.low, ArrayLayout(uint8, (size,)), device).copy()
             self.memory[...] = self.before
 
     def at(self, part: MemoryRange) -> np.ndarray:

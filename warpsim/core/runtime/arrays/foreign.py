@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import weakref
 from collections.abc import Callable, Iterable
-from typing import SupportsIndex
+from typing import NamedTuple, SupportsIndex
 
 import numpy as np
 
@@ -18,14 +18,27 @@ from .host_memory import check_extents, checked_strides, contiguous_strides
 _NOWHERE = 64  # an address for what has no bytes: NumPy 2.2 takes no null pointer
 
 
+class ArrayLayout(NamedTuple):
+    """How elements lie in memory. strides: in bytes, None for elements without gaps."""
+
+    element: type | None
+    shape: tuple[int, ...] | None
+    strides: Iterable[int] | None = None
+
+
 def memory_at(
-    ptr: int, element: type | None, shape: tuple[int, ...] | None, strides: Iterable[int] | None, capacity: int | None,
-    deleter: Callable[[int, int], None] | None = None, device: Device = CPU, owner: object = None,
-) -> np.ndarray:  # fmt: skip
+    ptr: int,
+    array_layout: ArrayLayout,
+    device: Device = CPU,
+    owner: object = None,
+    capacity: int | None = None,
+    deleter: Callable[[int, int], None] | None = None,
+) -> np.ndarray:
     """Memory of a device at an address; the caller keeps it alive, or gives `deleter(ptr, bytes)`, or its `owner`.
 
-    The deleter runs when the last view of the memory is gone.
+    The deleter runs when the last view of the memory is gone. capacity: bytes that are there.
     """
+    element, shape, strides = array_layout
     if element is None or shape is None:
         raise ArrayError("memory given by ptr= needs dtype= and shape=")
     layout = structs.numpy_dtype(element)

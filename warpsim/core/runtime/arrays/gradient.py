@@ -12,7 +12,7 @@ from ...types.arrays import type_name
 from ..devices.capture import current_graph
 from .allocation import Allocation, about_to_write
 from .assignment import Writable
-from .foreign import memory_at
+from .foreign import ArrayLayout, memory_at
 from .host_memory import allocate_like
 from .saved_contents import active
 from .seeds import show
@@ -155,8 +155,8 @@ class Differentiable(Writable):
         if whole is None:
             return
         place = whole._address + (self._address - self._owner._address)
-        layout = (self.dtype, self.shape, self.strides, None, None, self.device, whole._data)
-        part = memory_at(place, *layout) if self.size else allocate_like(self._data)
+        layout = ArrayLayout(self.dtype, self.shape, self.strides)
+        part = memory_at(place, layout, self.device, whole._data) if self.size else allocate_like(self._data)
         self._grad, self._inherited = self._wrap(part, self.dtype, self.device, owner=whole), True
         self._pack()
 

@@ -18,7 +18,7 @@ from ...types.scalars import holds_floats
 from ..devices.capture import current_graph
 from ..devices.device_memory import on_host
 from ..steps.move import Move, Piece, bookkeeping
-from .foreign import memory_at
+from .foreign import ArrayLayout, memory_at
 from .host_memory import allocate_like
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def _part(copy: np.ndarray, grad: array, whole: array) -> np.ndarray:
     if grad is whole:
         return copy
     place = copy.ctypes.data + (grad._address - whole._address)
-    return memory_at(place, grad.dtype, grad.shape, grad.strides, None, None, grad.device)
+    return memory_at(place, ArrayLayout(grad.dtype, grad.shape, grad.strides), grad.device)
 
 
 def _is_zero(a: np.ndarray) -> bool:

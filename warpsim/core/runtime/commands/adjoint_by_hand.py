@@ -16,7 +16,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from ..arrays.indexed import indexedarray
 from ..devices.device import Device
 from ..launches.arguments import adapt, packer
 from ..launches.dimensions import as_indexed, normalize_dim, rank
-from ..launches.for_device import prepare
+from ..launches.for_device import USUAL, LaunchOptions, prepare
 from ..launches.kernel import Kernel
 from ..steps.move import copying
 from ..tape.adjoint_launch import check_names, phases, threads
@@ -41,21 +41,35 @@ from ..tape.kernel_arrays import KernelArrays, arrays_at, arrays_of, same_arrays
 from .command import Launch
 
 
-def launch_adjoint(
-    kernel: Kernel, dim: int | tuple[int, ...], inputs: Sequence[Any], outputs: Sequence[Any],
-    adj_inputs: Sequence[Any], adj_outputs: Sequence[Any], device: Device, deterministic: bool | None, record_cmd: bool,
-    blocks: tuple[int | None, int] = (None, 0),
-) -> Any:  # fmt: skip
-    """Run the adjoint of a kernel with gradients given by hand, or return it as a `Launch`.
+class WithAdjoints(NamedTuple):
+    """Arguments of a launch, and gradients for them: the lists of `wp.launch` of these names."""
 
-    blocks: `block_dim` and `max_blocks` of the launch.
-    """
+    inputs: Sequence[Any]
+    outputs: Sequence[Any] = ()
+    adj_inputs: Sequence[Any] = ()
+    adj_outputs: Sequence[Any] = ()
+
+    def gradients(self) -> list[Any]:
+        """One entry per argument. Raises `GradientError`."""
+        first = adjoints(self.adj_inputs, self.inputs, "adj_inputs")
+        return [*first, *adjoints(self.adj_outputs, self.outputs, "adj_outputs")]
+
+
+def launch_adjoint(
+    kernel: Kernel,
+    dim: int | tuple[int, ...],
+    lists: WithAdjoints,
+    device: Device,
+    options: LaunchOptions = USUAL,
+    record_cmd: bool = False,
+) -> Any:
+    """Run the adjoint of a kernel with gradients given by hand, or return it as a `Launch`."""
     if not kernel.option("enable_backward"):
         raise NotDifferentiableError(
             f"kernel {kernel.key!r} has enable_backward=False", help="make it with enable_backward=True"
         )
-    gradients = [*adjoints(adj_inputs, inputs, "adj_inputs"), *adjoints(adj_outputs, outputs, "adj_outputs")]
-    args = [*inputs, *outputs]
+    gradients = lists.gradients()
+    args = [*lists.inputs, *lists.outputs]
     types, settings, dim = kernel.types_for(args), kernel.settings(), normalize_dim(dim)
     kernel = kernel.over(rank(dim), types)
     named = zip(args, types, kernel.patterns, strict=True)
@@ -85,8 +99,8 @@ def launch_adjoint(
     for part in [form] if record_cmd else phases(arrays, form, whole):  # what is recorded is one launch
         program = arrays.program(part)
         more = [extra_by_hand(kernel, extra, sums, as_indexed(dim, program.ndim)) for extra in program.extras]
-        ready = prepare(kernel, threads(arrays, part, whole, dim), [*whole, *more], device, part, deterministic)
-        launch = Launch.of(ready.with_shape(*blocks))
+        call = prepare(kernel, threads(arrays, part, whole, dim), [*whole, *more], device, part, options)
+        launch = Launch.of(call)
         launch.with_gradient = partial(replace_gradient, arrays, names, program.extras)
         launch.check_gradients = partial(check_present, arrays, names)
         if record_cmd:

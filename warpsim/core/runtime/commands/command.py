@@ -20,7 +20,7 @@ from ..devices.device import Device, DeviceLike, get_device
 from ..devices.stream import ScopedStream, Stream
 from ..devices.unique import Unique
 from ..launches.dimensions import normalize_dim
-from ..launches.for_device import prepare
+from ..launches.for_device import LaunchOptions, prepare
 from ..launches.kernel import Kernel
 from ..launches.launcher import LaunchCall
 from ..launches.struct_bytes import RefusedField, struct_packer
@@ -89,15 +89,15 @@ class Launch(Unique):
         if kernel.generic:
             cure = "wp.launch(..., record_cmd=True) tells its types"
             raise LaunchError(f"kernel {kernel.key!r} is generic\nhelp: {cure}")
-        place = get_device(device)
+        place, options = get_device(device), LaunchOptions(block_dim=block_dim, max_blocks=max_blocks)
         blanks = [_blank(t, place, adjoint) for t in kernel.patterns.values()]
         if adjoint:
-            from .adjoint_by_hand import launch_adjoint  # noqa: PLC0415 - it makes launches of this class
+            from .adjoint_by_hand import WithAdjoints, launch_adjoint  # noqa: PLC0415 - it makes launches of this class
 
-            blocks = (block_dim, max_blocks)
-            vars(self).update(vars(launch_adjoint(kernel.current, 0, blanks, (), (), (), place, None, True, blocks)))
+            command = launch_adjoint(kernel.current, 0, WithAdjoints(blanks), place, options, record_cmd=True)
+            vars(self).update(vars(command))
         else:
-            self.ready = ready(prepare(kernel.current, 0, blanks, place).with_shape(block_dim, max_blocks))
+            self.ready = ready(prepare(kernel.current, 0, blanks, place, options=options))
 
     @classmethod
     def of(cls, call: LaunchCall) -> Launch:
@@ -160,7 +160,7 @@ class Launch(Unique):
 
     def _bind(self, dim: int | tuple[int, ...], args: list[Any]) -> None:
         """Take other dimensions and arguments, or raise and keep the present ones."""
-        self.ready = ready(self.ready.call.rebound(dim, args))
+        self.ready = ready(self.ready.call.rebind(dim, args))
         self._watch(args)
         self.checked = self.check_gradients is None
 

@@ -16,9 +16,7 @@ class CpuLauncher(Launcher):
     """One form of a kernel as machine code of the CPU."""
 
     def load(self, layouts: tuple[str, ...]) -> None:
-        self.code = self.kernel.compile(
-            self.own_types, layouts, self.settings, self.device, self.aliased, self.form
-        )
+        self.code = self.kernel.compile(self.own_types, layouts, self.device, self.variant)
         self.function = self.code.native.function(KERNEL, pool.KERNEL_PROTOTYPE)
         self.reports = bool(self.code.sites)
         self.cost = max(0.25, self.program.nanoseconds)

@@ -17,16 +17,13 @@ if TYPE_CHECKING:
     from ..devices.cuda.device import CudaDevice
 
 
-
 class CudaLauncher(Launcher):
     """One form of a kernel compiled for a CUDA device."""
 
     device: CudaDevice
 
     def load(self, layouts: tuple[str, ...]) -> None:
-        self.code = self.kernel.compile(
-            self.own_types, layouts, self.settings, self.device, self.aliased, self.form
-        )
+        self.code = self.kernel.compile(self.own_types, layouts, self.device, self.variant)
         self.reports = bool(self.code.sites)
         self.shapes: dict[tuple[int | None, int], CudaLauncher] = {(None, 0): self}
         # Launches that the order of threads may show in are looked at one by one.

@@ -74,7 +74,7 @@ class Unread:
                 self.look()
             record = self.records[len(self.launchers)]
             self.launchers.append(call.launcher)
-            call.launcher.run(call.with_block(attach_record(record, call.block)))
+            call.launcher.run(call._replace(block=attach_record(record, call.block)))
 
     def look(self) -> None:
         """Raise what the first launch that failed reported, once the work on the current stream is done."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...emit.program import PRIMAL, Form
 from ...types.structs import freeze
@@ -18,20 +18,37 @@ from .launcher import LaunchCall, Launcher
 LAUNCHERS: dict[str, type[Launcher]] = {"cpu": CpuLauncher, "interp": InterpLauncher, "cuda": CudaLauncher}
 
 
-def launcher_for(
-    kernel: Kernel, args: Sequence[Any], device: Device, form: Form = PRIMAL, rank: int = 0
-) -> tuple[Launcher, list[Any]]:
-    """The launcher of a kernel's form for arguments, see `Launcher.of`."""
-    return LAUNCHERS[device.kind].of(kernel, args, device, form, rank)
+class LaunchOptions(NamedTuple):
+    """What `wp.launch` is told beside kernel, threads, arguments and device.
+
+    deterministic: whether sums may not depend on scheduling, None for what the kernel says. input_count: how many
+    arguments are `inputs`, None for all. record: whether tapes record it. block_dim: threads of a block, None for as
+    usual. max_blocks: the most blocks on devices that have such, 0 for as many as fit.
+    """
+
+    deterministic: bool | None = None
+    input_count: int | None = None
+    record: bool = True
+    block_dim: int | None = None
+    max_blocks: int = 0
+
+
+USUAL = LaunchOptions()
 
 
 def prepare(
-    kernel: Kernel, dim: int | tuple[int, ...], args: Sequence[Any], device: Device, form: Form = PRIMAL,
-    deterministic: bool | None = None, input_count: int | None = None, record: bool = True,
-) -> LaunchCall:  # fmt: skip
+    kernel: Kernel,
+    dim: int | tuple[int, ...],
+    args: Sequence[Any],
+    device: Device,
+    form: Form = PRIMAL,
+    options: LaunchOptions = USUAL,
+) -> LaunchCall:
     """A launch whose arguments are checked and packed, structs as they are now. Raises what `launch` raises."""
-    launcher, args = launcher_for(kernel, [freeze(a) for a in args], device, form, rank(dim))
+    launcher, args = LAUNCHERS[device.kind].of(kernel, [freeze(a) for a in args], device, form, rank(dim))
+    launcher = launcher.with_shape(options.block_dim, options.max_blocks)
     total, header = launcher.extent(dim)
-    ordered = launcher.deterministic if deterministic is None else deterministic
-    count = len(args) if input_count is None else input_count
-    return LaunchCall(launcher, dim, total, launcher.pack_checked(args, header), args, count, record, bool(ordered))
+    block = launcher.pack_checked(args, header)
+    count = len(args) if options.input_count is None else options.input_count
+    ordered = launcher.deterministic if options.deterministic is None else bool(options.deterministic)
+    return LaunchCall(launcher, dim, total, block, args, count, options.record, ordered)

@@ -77,7 +77,9 @@ def host_array(value: object, name: str) -> HostArray:
         return HostArray(value.data._data, value.type, name, grad, tables, follower(value, name))
     assert isinstance(value, array)
     grad = None if value._gradient is None else HostArray(value._gradient._data, value.type, f"{name}.grad")
-    return HostArray(value._data, value.type, name, grad, (), follower(value, name), is_missing(value))
+    host = HostArray(value._data, value.type, name, grad, (), follower(value, name))
+    host.missing = is_missing(value)
+    return host
 
 
 def follower(value: array | indexedarray, name: str) -> Follow:

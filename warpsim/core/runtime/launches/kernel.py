@@ -52,6 +52,14 @@ class Settings(NamedTuple):
     verify_fp: bool
 
 
+class Variant(NamedTuple):
+    """Which machine code of a kernel: its options, whether arrays overlap (`aliased` as in `Options`), and the form."""
+
+    settings: Settings
+    aliased: bool = False
+    form: Form = PRIMAL
+
+
 def block_bounds(bounds: int | tuple[int, ...] | None) -> tuple[int, int]:
     """The most threads of a block and the least blocks of a multiprocessor, 0 where free.
 
@@ -163,9 +171,8 @@ class Kernel(ByName):
         return Settings(fast, bool(option("verify")), option("max_unroll"), option("lanes"), bool(verify_fp))
 
     def program(
-        self, types: tuple[Any, ...], settings: Settings | None = None, aliased: bool = False,
-        form: Form = PRIMAL,
-    ) -> Program:  # fmt: skip
+        self, types: tuple[Any, ...], settings: Settings | None = None, aliased: bool = False, form: Form = PRIMAL
+    ) -> Program:
         """The final IR at concrete parameter types; `aliased` as in `Options`."""
         settings = settings or self.settings()
         unroll = settings.max_unroll
@@ -199,14 +206,9 @@ class Kernel(ByName):
         forward = self._programs.get((types, unroll, PRIMAL, False)) or compiler.finish(fn, unroll, self.rank)
         return forward if form == PRIMAL else compiler.derive(fn, unroll, form, forward.ndim, forward.handle_params)
 
-    def compile(
-        self, types: tuple[Any, ...], layouts: tuple[str, ...], settings: Settings, device: Device,
-        aliased: bool = False, form: Form = PRIMAL,
-    ) -> Any:  # fmt: skip
-        """Machine code on a device, as `Device.build` makes it.
-
-        layouts: of all parameters of the form; aliased: as in `Options`.
-        """
+    def compile(self, types: tuple[Any, ...], layouts: tuple[str, ...], device: Device, variant: Variant) -> Any:
+        """Machine code on a device, as `Device.build` makes it. layouts: of all parameters of the form."""
+        settings, aliased, form = variant
         options = self._code_options(layouts, settings, aliased)
         key = (types, options, settings.max_unroll, settings.verify_fp, form, device.alias)
         if key not in self._compiled:
@@ -216,10 +218,10 @@ class Kernel(ByName):
         return self._compiled[key]
 
     def serialize_code(
-        self, types: tuple[Any, ...], layouts: tuple[str, ...], settings: Settings, device: Device, aliased: bool,
-        form: Form,
-    ) -> bytes:  # fmt: skip
+        self, types: tuple[Any, ...], layouts: tuple[str, ...], device: Device, variant: Variant
+    ) -> bytes:
         """The same machine code as bytes for another process, see `Device.serialize`."""
+        settings, aliased, form = variant
         options = self._code_options(layouts, settings, aliased)
         return device.serialize(self.program(types, settings, aliased, form), options)
 
@@ -234,7 +236,7 @@ class Kernel(ByName):
         """
         code = None
         for types in self.known_types():
-            code = self.compile(types, _contiguous(types), self.settings(), device)
+            code = self.compile(types, _contiguous(types), device, Variant(self.settings()))
         return code
 
     def begin(self, device: Device, threads: Executor) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from ....config import config
 from ....errors import LaunchError, StructureIdError
@@ -36,33 +36,44 @@ from .arguments import (
 from .dimensions import extent, rank, threads_of_block, threads_with
 from .failed_checks import Report
 from .guards import Guard, guard_of
-from .kernel import Kernel, Settings
+from .kernel import Kernel, Variant
 from .shared_memory import alias_test
 from .struct_bytes import RefusedField, has_dense_arrays
 from .ways import Way
 
 
-class LaunchCall:
-    """One launch: a launcher, the threads, the arguments and what they are packed into. Never changed.
+class Prepared(NamedTuple):
+    """What is known of a launch that is ready to run.
 
     total: the number of threads; block: the argument block; input_count: how many arguments are `inputs`; record:
     whether tapes record it; deterministic: whether sums may not depend on scheduling.
     """
 
-    __slots__ = ("args", "block", "deterministic", "dim", "input_count", "launcher", "record", "total")
+    launcher: Launcher
+    dim: int | tuple[int, ...]
+    total: int
+    block: Any
+    args: Sequence[Any]
+    input_count: int = 0
+    record: bool = False
+    deterministic: bool = False
 
-    def __init__(
-        self, launcher: Launcher, dim: int | tuple[int, ...], total: int, block: Any, args: Sequence[Any],
-        input_count: int, record: bool, deterministic: bool,
-    ):  # fmt: skip
-        self.launcher, self.dim, self.total, self.block, self.args = launcher, dim, total, block, args
-        self.input_count, self.record, self.deterministic = input_count, record, deterministic
+
+class LaunchCall(Prepared):
+    """One launch, whatever becomes of it: a tuple, which every launch can afford to make."""
+
+    __slots__ = ()
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
 
     def run(self) -> None:
         """Run now; raises what checks report."""
-        self.launcher.execute(self)
+        if self.total <= self.launcher.serial_limit and not self.launcher.reports:
+            self.launcher.function(self.block, 0, self.total, 0)
+        else:
+            self.launcher.execute(self)
 
-    def rebound(self, dim: int | tuple[int, ...], args: Sequence[Any]) -> LaunchCall:
+    def rebind(self, dim: int | tuple[int, ...], args: Sequence[Any]) -> LaunchCall:
         """The same over other threads, with other arguments: structs as they are now. Raises what `launch` raises."""
         launcher, args = self.launcher, [freeze(a) for a in args]
         total, header = launcher.extent(dim)
@@ -71,29 +82,14 @@ class LaunchCall:
             launcher, args = launcher.fitting(args, rank(dim))
             total, header = launcher.extent(dim)
             block = launcher.pack_checked(args, header)
-        return LaunchCall(launcher, dim, total, block, args, self.input_count, self.record, self.deterministic)
-
-    def with_shape(self, block_dim: int | None, max_blocks: int) -> LaunchCall:
-        """The same with another number of threads in a block, or of blocks on devices that have such."""
-        return self._on(self.launcher.with_shape(block_dim, max_blocks))
+        return self._replace(launcher=launcher, dim=dim, total=total, block=block, args=args)
 
     def in_blocks_of(self, launcher: Launcher) -> LaunchCall:
         """The same in blocks like those of another launch, where the kernel asks how many threads these have."""
-        return self._on(self.launcher.like(launcher))
-
-    def _on(self, launcher: Launcher) -> LaunchCall:
-        if launcher is self.launcher:
+        own = self.launcher.like(launcher)
+        if own is self.launcher:
             return self
-        block = launcher.pack_checked(self.args, launcher.extent(self.dim)[1])
-        return LaunchCall(
-            launcher, self.dim, self.total, block, self.args, self.input_count, self.record, self.deterministic
-        )
-
-    def with_block(self, block: bytes) -> LaunchCall:
-        """The same with another argument block."""
-        return LaunchCall(
-            self.launcher, self.dim, self.total, block, self.args, self.input_count, self.record, self.deterministic
-        )
+        return self._replace(launcher=own, block=own.pack_checked(self.args, own.extent(self.dim)[1]))
 
 
 class Launcher:
@@ -112,12 +108,9 @@ class Launcher:
     reports = False
     """Whether threads may report failed checks."""
 
-    def __init__(
-        self, kernel: Kernel, device: Device, types: tuple[Any, ...], args: Sequence[Any], settings: Settings,
-        aliased: bool, form: Form = PRIMAL,
-    ):  # fmt: skip
-        self.kernel, self.device, self.types, self.settings = kernel, device, types, settings
-        self.aliased, self.form = aliased, form
+    def __init__(self, kernel: Kernel, device: Device, types: tuple[Any, ...], args: Sequence[Any], variant: Variant):
+        self.kernel, self.device, self.types, self.variant = kernel, device, types, variant
+        self.settings, self.aliased, self.form = settings, aliased, form = variant
         own = types[: len(kernel.patterns)]
         self.own_types = own
         self.program = kernel.program(own, settings, aliased, form)
@@ -231,7 +224,7 @@ class Launcher:
         key = (types, tags, settings, aliased, form, device.alias)
         launcher = kernel.launchers.get(key)
         if launcher is None:
-            launcher = kernel.launchers[key] = cls(kernel, device, types, args, settings, aliased, form)
+            launcher = kernel.launchers[key] = cls(kernel, device, types, args, Variant(settings, aliased, form))
         launcher.generation = -1 if config.print_launches else generation  # -1: no launch takes the fast path
         launcher.deterministic = bool(kernel.option("deterministic"))
         launcher.is_constant = not kernel.option("enable_backward")
@@ -277,7 +270,7 @@ class Launcher:
             run(call)
             return
         report = Report(self)
-        run(call.with_block(report.attach(call.block)))
+        run(call._replace(block=report.attach(call.block)))
         report.raise_if_failed()
 
     def run(self, call: LaunchCall) -> None:
@@ -294,8 +287,7 @@ class Launcher:
 
     def serialize_code(self) -> bytes:
         """The machine code as bytes for another process. Raises `CompilerError` where it is of this process alone."""
-        layouts, settings = self.layouts, self.settings
-        return self.kernel.serialize_code(self.own_types, layouts, settings, self.device, self.aliased, self.form)
+        return self.kernel.serialize_code(self.own_types, self.layouts, self.device, self.variant)
 
     def command(self, call: LaunchCall) -> bytes | None:
         """The launch as a command for the pool of threads, or None where that is not all there is to do."""

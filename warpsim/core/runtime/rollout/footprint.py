@@ -23,7 +23,7 @@ from ..arrays import saved_contents
 from ..arrays.allocation import Allocation, foreign_allocation
 from ..arrays.array import array, root
 from ..arrays.call_site import CallSite
-from ..arrays.foreign import memory_at
+from ..arrays.foreign import ArrayLayout, memory_at
 from ..arrays.saved_contents import Session
 from ..tape.entries import AnnouncedWrite, WriteEntry
 from ..tape.entry import TapeEntry, UsedArray
@@ -258,6 +258,6 @@ def _found_again(trace: _Trace) -> array | None:
     if owner is None or a is not None:
         return a
     ptr, dtype, shape, strides, device = trace.layout
-    a = array._wrap(memory_at(ptr, dtype, shape, strides, None, device=device), dtype, device, owner=owner)
+    a = array._wrap(memory_at(ptr, ArrayLayout(dtype, shape, strides), device), dtype, device, owner=owner)
     a._memory = foreign_allocation(a._data)
     return a

@@ -16,7 +16,7 @@ from ...types.scalars import int32
 from ..arrays.array import array
 from ..devices.memory_range import share_elements
 from ..launches.dimensions import as_indexed
-from ..launches.for_device import prepare
+from ..launches.for_device import LaunchOptions, prepare
 from ..launches.launcher import LaunchCall, Launcher
 from ..launches.shared_memory import gradients_meet
 from ..steps.host_call import HostCall
@@ -165,12 +165,12 @@ def first_step(entry: LaunchEntry, key: Any, form: Form) -> Step:
     """The reverse of the first launch of its form."""
     arrays, forward = entry.needs.arrays, entry.launcher
     args = stand_in_arguments(entry)
-    calls = []
+    calls, options = [], LaunchOptions(entry.deterministic)
     for part in phases(arrays, form, args):
         program = arrays.program(part)
         operands = [*args, *(extra_argument(entry, extra) for extra in program.extras)]
         dim = threads(arrays, part, args, entry.dim)
-        call = prepare(arrays.kernel, dim, operands, forward.device, part, entry.deterministic)
+        call = prepare(arrays.kernel, dim, operands, forward.device, part, options)
         calls.append(call.in_blocks_of(forward))
     forward.reverses[key] = tuple([call.launcher for call in calls])
     return around(entry, in_turn(calls))
@@ -210,7 +210,7 @@ def calls_again(entry: LaunchEntry, launchers: Sequence[Launcher]) -> list[Launc
         block = launcher.pack(operands, header)
         if block is None:
             return None
-        calls.append(LaunchCall(launcher, dim, total, block, operands, len(operands), False, entry.deterministic))
+        calls.append(LaunchCall(launcher, dim, total, block, operands, deterministic=entry.deterministic))
     return calls
 
 
@@ -220,7 +220,7 @@ def in_turn(calls: Sequence[LaunchCall]) -> Step:
     return steps[0] if len(steps) == 1 else InTurn(steps)
 
 
-def overwritten(entry: LaunchEntry) -> list[tuple[SavedRef, Any]]:
+def overwritten_contents(entry: LaunchEntry) -> list[tuple[SavedRef, Any]]:
     """What the memory of a launch held that holds something else now, with the copy of that."""
     for read in entry.reads or ():
         if read.copy is not None:
@@ -233,7 +233,7 @@ def overwritten(entry: LaunchEntry) -> list[tuple[SavedRef, Any]]:
 
 def stand_in_arguments(entry: LaunchEntry) -> list[Any]:
     """The arguments, with saved contents where the present ones are others."""
-    args, changed = list(entry.args), overwritten(entry)
+    args, changed = list(entry.args), overwritten_contents(entry)
     if not changed:
         return args
     copies = defaultdict[int, Copies](dict)
@@ -268,7 +268,7 @@ def extra_argument(entry: LaunchEntry, extra: ExtraParam) -> Any:
     if isinstance(extra, Returned):
         return entry.record.returned[extra.position]
     copies: Copies = {}
-    for (ref, table, before), copy in overwritten(entry):
+    for (ref, table, before), copy in overwritten_contents(entry):
         if before and ref.position == extra.position:
             copies[ref.path, table] = copy
     return substitute(entry.args[extra.position], copies, grad=False)

@@ -169,7 +169,7 @@ class Needs:
         return Own(tuple(sorted(before)), tuple(after), recording)
 
     @cached_property
-    def kept(self) -> frozenset[Any]:
+    def tape_contents(self) -> frozenset[Any]:
         """What a tape has of a launch for its adjoint."""
         before = (SavedRef(ref, before=True) for ref in self.own.before)
         return frozenset([*before, *map(SavedRef, self.looked_at), *(["returned"] if self.own.recording else [])])
@@ -205,7 +205,7 @@ class Needs:
         fits = self.served.get(names)
         if fits is None:
             other = needs_of_arrays(self.arrays, names)
-            fits = self.gradients is None if other.adjoint is None else other.kept <= self.kept
+            fits = self.gradients is None if other.adjoint is None else other.tape_contents <= self.tape_contents
             self.served[names] = fits = fits and self.adjoint is not None
         return fits
 

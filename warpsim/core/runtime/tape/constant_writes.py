@@ -30,7 +30,7 @@ from ..arrays.indexed import indexedarray
 from ..arrays.mirrors import Mirror
 from ..devices.capture import current_graph
 from ..devices.memory_range import range_of
-from ..launches.for_device import prepare
+from ..launches.for_device import LaunchOptions, prepare
 from ..launches.launcher import LaunchCall
 from ..steps.host_call import HostCall, call_or_record
 from ..steps.step import Step
@@ -162,7 +162,8 @@ def constant_launch(
     entries = [(tape, ConstantWrite(arrays, {path: marks[path] for path in used}, place)) for tape, used in known]
     marked_args = [marked_argument(value, k, marks) for k, value in enumerate(args)]
     launcher = call.launcher
-    ready = prepare(launcher.kernel, call.dim, marked_args, launcher.device, MARKING, call.deterministic)
+    options = LaunchOptions(call.deterministic)
+    ready = prepare(launcher.kernel, call.dim, marked_args, launcher.device, MARKING, options)
     return ConstantLaunch(ready.in_blocks_of(launcher), entries, plain)
 
 

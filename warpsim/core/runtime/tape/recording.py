@@ -25,7 +25,7 @@ from ..arrays.in_pieces import give_gradients
 from ..arrays.saved_contents import Writer
 from ..devices.device import Device
 from ..devices.memory_range import range_of, share_elements
-from ..launches.for_device import prepare
+from ..launches.for_device import LaunchOptions, prepare
 from ..launches.launcher import LaunchCall, Launcher
 from .adjoint_needs import Always, LaunchRecord, Needs, PlainLaunch, SavedRef, have_gradients, needs_of
 from .constant_writes import constant_launch
@@ -34,6 +34,7 @@ from .launch_entry import LaunchEntry
 
 if TYPE_CHECKING:
     from ..arrays.saved_contents import Session, User
+    from .tape import Tape
 
 
 Run = Callable[[LaunchCall, Mapping[Any, Any]], None]
@@ -56,23 +57,19 @@ def needs_for(launcher: Launcher) -> Needs:
 
 def run_recorded(call: LaunchCall) -> None:
     """Run a launch that tapes record, or that may overwrite what one needs."""
-    fields = (call.launcher, call.dim, call.total, call.block, call.args, call.input_count, call.record)
-    if not run_plain(*fields, call.deterministic):
+    if not run_plain(call):
         run_generally(call, CallSite.outside())
 
 
-def run_plain(
-    launcher: Launcher, dim: int | tuple[int, ...], total: int, block: Any, args: Any, input_count: int, record: bool,
-    deterministic: bool,
-) -> bool:  # fmt: skip
+def run_plain(call: LaunchCall) -> bool:
     """Run a launch on one tape, or none, if all its arrays are arguments of their own. Returns whether it did.
 
-    It takes the fields of a `LaunchCall` one by one, as making one costs a tenth of the launch. `launch` is at least
-    two frames up.
+    `launch` is at least three frames up.
     """
+    launcher, args = call.launcher, call.args
     needs = launcher.needs or needs_for(launcher)
     plain, tapes = needs.plain, saved_contents.active()
-    if plain is None or len(tapes) > 1 or (tapes and (launcher.is_constant or not record)):
+    if plain is None or len(tapes) > 1 or (tapes and (launcher.is_constant or not call.record)):
         return False
     arrays = args if plain.fields is None else plain.flat(args)
     if arrays is None:
@@ -80,8 +77,9 @@ def run_plain(
     # What a kernel needs of arrays that it reads and writes is another thing when they have two names.
     if needs.overlapping and tapes and is_entangled(plain, arrays):
         return False
-    frame = user_frame(2)
-    reads = known = watched = after = None
+    frame = user_frame(3)
+    known: Any = None
+    reads = watched = after = None
     noted = NOTHING
     if tapes:
         known = tapes[0].session
@@ -92,34 +90,48 @@ def run_plain(
                     if present not in needs.enough and needs.for_gradients(present) is not needs:
                         return False
                 before, after, noted = plain.known or plain.register(needs)
-                reads = plain_reads(before, arrays, tapes[0].session, frame)
+                reads = plain_reads(before, arrays, known, frame)
                 break
     for k in plain.writes:
         memory = arrays[k]._memory
-        if memory.reads:
-            if tapes and is_entangled(plain, arrays):
-                return False
-            writer = Writer(f"launch of kernel {needs.arrays.kernel.key!r}", CallSite(frame.f_code, frame.f_lasti))
-            memory.overwrite(arrays[k], arrays[k]._data, tapes, writer)
-        if memory.known is not known and not memory.take(known):
-            writer = Writer(f"launch of kernel {needs.arrays.kernel.key!r}", CallSite(frame.f_code, frame.f_lasti))
-            if memory.meet((known,) if tapes else (), range_of(arrays[k]), writer):
+        if memory.reads and tapes and is_entangled(plain, arrays):
+            return False
+        if memory.reads or (memory.known is not known and not memory.take(known)):
+            writer = writer_of(needs.arrays, CallSite(frame.f_code, frame.f_lasti))
+            if announce_write(arrays[k], tapes, writer):
                 watched = [*(watched or ()), arrays[k]]
-    if total <= launcher.serial_limit and not launcher.reports:
-        launcher.function(block, 0, total, 0)
-    else:
-        launcher.execute(LaunchCall(launcher, dim, total, block, args, input_count, record, deterministic))
-    if reads is not None and after:
-        reads += plain_reads(after, arrays, tapes[0].session, frame)
-    if watched is not None:
-        for a in watched:
-            a._memory.read(a, tapes[0].session, CallSite(frame.f_code, frame.f_lasti))
+    call.run()
     if tapes:
+        if reads is not None and after:
+            reads += plain_reads(after, arrays, known, frame)
+        for a in watched or ():
+            a._memory.read(a, known, CallSite(frame.f_code, frame.f_lasti))
         fixed = (*args,) if arrays is args else tuple(map(freeze, args))
         tapes[0].log.append(new_entry(LaunchEntry, (
-            needs, launcher, dim, fixed, input_count, deterministic, reads, frame.f_code, frame.f_lasti, noted
+            needs, launcher, call.dim, fixed, call.input_count, call.deterministic, reads, frame.f_code, frame.f_lasti,
+            noted,
         )))  # fmt: skip
     return True
+
+
+def writer_of(arrays: KernelArrays, place: CallSite) -> Writer:
+    """The launch of a kernel as what writes to arrays."""
+    return Writer(f"launch of kernel {arrays.kernel.key!r}", place)
+
+
+def announce_write(a: array, tapes: tuple[Tape, ...], writer: Writer, joins: bool = True) -> bool:
+    """Save or spoil what a write to an array destroys, and tell the tapes that use its memory.
+
+    tapes: those that see it; joins: whether they record it. Returns whether to note what it leaves, as others may write
+    there too.
+    """
+    memory, sessions = a._memory, tuple([tape.session for tape in tapes])
+    if memory.reads:
+        memory.overwrite(a, a._data, tapes, writer)
+    alone = sessions[0] if len(sessions) == 1 else None
+    if memory.known is alone or memory.known == sessions or (alone and joins and memory.take(alone)):
+        return False
+    return memory.meet(sessions, range_of(a), writer, joins)
 
 
 def is_entangled(plain: PlainLaunch, arrays: Sequence[array]) -> bool:
@@ -157,8 +169,6 @@ def run_generally(call: LaunchCall, place: CallSite, run: Run = run_now) -> None
     arrays = needs.arrays
     args = arrays.whole(call.args)
     recorders = tapes if call.record else ()
-    sessions = tuple([tape.session for tape in tapes])
-    known = sessions[0] if len(sessions) == 1 else None
     if recorders:
         give_gradients(args)
     if recorders and (same := same_arrays(arrays, args)):
@@ -168,17 +178,13 @@ def run_generally(call: LaunchCall, place: CallSite, run: Run = run_now) -> None
     if differentiable:
         needs = needs.for_gradients(have_gradients(needs, args))
     notes = {t: register_reads(needs.before, args, t.session, place) for t in recorders} if differentiable else {}
-    writer = Writer(f"launch of kernel {arrays.kernel.key!r}", place)
     wrote = [(ref, a) for ref in arrays.written for _, a in arrays_at(args, ref, tables=False)]
     constant = None
     if tapes and (launcher.is_constant or not call.record):
         constant = constant_launch(call, arrays, args, wrote, tapes, place)
+    writer = writer_of(arrays, place)
     for _, a in wrote:
-        memory = a._memory
-        if memory.reads:
-            memory.overwrite(a, a._data, tapes, writer)
-        if memory.known is not known and memory.known != sessions and not (recorders and known and memory.take(known)):
-            memory.meet(sessions, range_of(a), writer, bool(recorders))
+        announce_write(a, tapes, writer, bool(recorders))
     noted = noted_arrays(needs, call.dim, launcher.device) if notes and constant is None else {}
     if constant is not None:
         run(constant.call, constant.marks)
@@ -275,5 +281,5 @@ def noting(call: LaunchCall, arrays: KernelArrays, noted: dict[int, array]) -> L
     """The launch in the form of the kernel that fills `noted`."""
     args, form = [*arrays.whole(call.args), *noted.values()], recording_form(arrays)
     launcher = call.launcher
-    ready = prepare(launcher.kernel, call.dim, args, launcher.device, form, call.deterministic)
+    ready = prepare(launcher.kernel, call.dim, args, launcher.device, form, LaunchOptions(call.deterministic))
     return ready.in_blocks_of(launcher)

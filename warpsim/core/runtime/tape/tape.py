@@ -42,7 +42,7 @@ from ..devices.device import DeviceLike, get_device
 from ..devices.memory_range import covers, overlap, range_of
 from ..devices.unique import Unique
 from ..launches.dimensions import normalize_dim
-from ..launches.for_device import prepare
+from ..launches.for_device import LaunchOptions, prepare
 from ..launches.frames import check_frame, join
 from ..launches.kernel import Kernel
 from ..steps.host_call import HostCall
@@ -55,7 +55,7 @@ from .entries import AnnouncedWrite, FunctionEntry, WriteEntry
 from .entry import TapeEntry
 from .given_seeds import given_seeds, refuse_nothing, retaining, setting, snapshot
 from .launch_entry import LaunchEntry
-from .picture.graph import visualize
+from .picture.graph import PictureOptions, Tracked, visualize
 from .picture.items import items_of
 from .picture.names import caller_names
 from .recording import needs_for, register, run_generally
@@ -164,9 +164,8 @@ class Tape(Unique):
         metadata: kept with the entry. Raises `TapeError` for a kernel that overwrites what its gradient needs.
         """
         tapes = saved_contents.active()
-        call = prepare(
-            kernel, normalize_dim(dim), [*inputs, *outputs], get_device(device), input_count=len(inputs)
-        ).with_shape(block_dim or None, max_blocks)
+        options = LaunchOptions(None, len(inputs), True, block_dim or None, max_blocks)
+        call = prepare(kernel, normalize_dim(dim), [*inputs, *outputs], get_device(device), options=options)
         needs = needs_for(call.launcher)
         needs = needs.for_gradients(have_gradients(needs, needs.arrays.whole(call.args)))
         if needs.own.before or needs.own.recording:
@@ -429,11 +428,15 @@ class Tape(Unique):
         choose_longest_node_name: of several names the longest, else the first. ignore_graph_scopes: no boxes
         for scopes. graph_direction: LR, RL, TB or BT. Raises `TapeError` for options that do not fit.
         """
-        return visualize(
-            items_of(self.log, self.scopes), filename, simplify_graph, hide_readonly_arrays, array_labels,
-            choose_longest_node_name, ignore_graph_scopes, track_inputs, track_outputs, track_input_names,
-            track_output_names, graph_direction, caller_names(),
+        options = PictureOptions(
+            simplify_graph, hide_readonly_arrays, choose_longest_node_name, ignore_graph_scopes, graph_direction,
+            caller_names(),
         )  # fmt: skip
+        tracked = [
+            Tracked("track_inputs", track_inputs, track_input_names),
+            Tracked("track_outputs", track_outputs, track_output_names),
+        ]
+        return visualize(items_of(self.log, self.scopes), filename, array_labels, tracked, options)
 
 
 def gradients_of(a: object) -> Any:

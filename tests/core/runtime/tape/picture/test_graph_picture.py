@@ -84,7 +84,7 @@ def test_a_missing_gradient_in_one_round_shows():
 
 def test_a_tracked_array_keeps_an_ellipse_of_its_own():
     x, _, items = chain(10)
-    graph = drawn(items, track_outputs=[x[5]], names=[(x[5], "halfway")])
+    graph = drawn(items, tracked=[x[5]], names=[(x[5], "halfway")])
     assert "k.z ~> halfway" in graph.arrows()
     tracked = [n["label"] for n in graph.all_nodes().values() if n.get("peripheries") == "2"]
     assert tracked == ["halfway"]
@@ -92,13 +92,13 @@ def test_a_tracked_array_keeps_an_ellipse_of_its_own():
 
 def test_arrays_that_nothing_writes_can_be_hidden():
     x, y, w = arrays(3)
-    graph = drawn([step([x, w], [y])], hide_readonly=True, track_inputs=[x], names=named(x=x, y=y, w=w))
+    graph = drawn([step([x, w], [y])], hide_readonly=True, tracked=[x], names=named(x=x, y=y, w=w))
     assert graph.arrows() == ["x -> k.a", "k.z -> y"]
 
 
 def test_an_array_that_no_launch_uses_is_shown_when_it_is_tracked():
     x, y, lonely = arrays(3)
-    graph = drawn([step([x], [y])], track_inputs=[lonely], names=named(lonely=lonely))
+    graph = drawn([step([x], [y])], tracked=[lonely], names=named(lonely=lonely))
     assert "lonely" in [n["label"] for n in graph.nodes.values()]
 
 

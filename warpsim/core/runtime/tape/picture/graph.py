@@ -9,9 +9,9 @@ same part in every round share an ellipse, and dashed edges lead from one round 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
-from typing import Any
+from typing import Any, NamedTuple
 
 from .....atomic_file import AtomicFile
 from .....errors import TapeError, counted, instance
@@ -34,13 +34,24 @@ class PictureOptions:
 
     simplify: bool = True
     hide_readonly: bool = False
-    labels: Sequence[tuple[Any, str]] = ()
     longest_name: bool = True
     ignore_scopes: bool = False
-    track_inputs: Sequence[Any] = ()
-    track_outputs: Sequence[Any] = ()
     direction: str = "LR"
     names: Sequence[tuple[Any, str]] = ()
+    labels: Sequence[tuple[Any, str]] = ()
+    tracked: Sequence[Any] = ()
+
+    def __post_init__(self) -> None:
+        if self.direction not in DIRECTIONS:
+            raise TapeError(f"graph_direction is {self.direction!r}\nexpected: one of {', '.join(DIRECTIONS)}")
+
+
+class Tracked(NamedTuple):
+    """Arrays that are always drawn: the option that holds them, and names for them, if there are any."""
+
+    option: str
+    arrays: Sequence[Any] | None
+    names: Sequence[str] | None
 
 
 Key = tuple[int, ...]
@@ -95,11 +106,10 @@ class TapeGraph:
         self.handed_on: dict[tuple[Ellipse, Ellipse], None] = {}
         """(array, array whose part it takes in later rounds)."""
         self._number(self.drawn, ())
-        tracked = [*options.track_inputs, *options.track_outputs]
-        self.tracked = {key_of(a) for a in tracked}
+        self.tracked = {key_of(a) for a in options.tracked}
         for step, shown in walk(self.drawn, self.drawn):
             self._connect(step, shown)
-        for a in tracked:
+        for a in options.tracked:
             self._node(a).home = ()
 
     # ----- what is connected --------------------------------------------------------------------
@@ -281,34 +291,25 @@ def _choice(names: Sequence[str], longest: bool) -> str:
 
 
 def visualize(
-    items: Sequence[Item], filename: str | PathLike[str], simplify_graph: bool, hide_readonly_arrays: bool,
-    array_labels: Mapping[Any, str] | None, choose_longest_node_name: bool, ignore_graph_scopes: bool,
-    track_inputs: Sequence[Any] | None, track_outputs: Sequence[Any] | None,
-    track_input_names: Sequence[str] | None, track_output_names: Sequence[str] | None, graph_direction: str,
-    names: Sequence[tuple[Any, str]],
-) -> str:  # fmt: skip
+    items: Sequence[Item],
+    filename: str | PathLike[str] | None,
+    array_labels: Mapping[Any, str] | None,
+    tracked: Sequence[Tracked],
+    options: PictureOptions,
+) -> str:
     """The graph as text, also written to a file when there is a name; the options are those of `Tape.visualize`."""
-    if graph_direction not in DIRECTIONS:
-        raise TapeError(f"graph_direction is {graph_direction!r}\nexpected: one of {', '.join(DIRECTIONS)}")
     if array_labels is not None:
         instance(array_labels, Mapping, "array_labels")
     labels = [(_drawable(a, "array_labels"), str(label)) for a, label in (array_labels or {}).items()]
-    tracked: list[list[Any]] = []
-    for what, arrays, chosen in (
-        ("track_inputs", track_inputs, track_input_names), ("track_outputs", track_outputs, track_output_names),
-    ):  # fmt: skip
-        tracked.append([_drawable(a, what) for a in arrays or []])
-        if chosen is not None and len(chosen) != len(tracked[-1]):
-            raise TapeError(
-                f"{counted(len(chosen), 'name')} for {what}\n"
-                f"expected: {len(tracked[-1])}, one for every array"
-            )
-        labels += [(a, str(name)) for a, name in zip(tracked[-1], chosen or [], strict=False)]
-    options = PictureOptions(
-        simplify_graph, hide_readonly_arrays, labels, choose_longest_node_name, ignore_graph_scopes, tracked[0],
-        tracked[1], graph_direction, names,
-    )  # fmt: skip
-    text = TapeGraph(items, options).text()
+    drawn: list[Any] = []
+    for option, arrays, names in tracked:
+        own = [_drawable(a, option) for a in arrays or []]
+        if names is not None and len(names) != len(own):
+            raise TapeError(f"{counted(len(names), 'name')} for {option}\nexpected: {len(own)}, one for every array")
+        labels += [(a, str(name)) for a, name in zip(own, names or [], strict=False)]
+        drawn += own
+
+    text = TapeGraph(items, replace(options, labels=labels, tracked=drawn)).text()
     if filename is not None:
         with AtomicFile(filename) as partial:
             partial.write_text(text, encoding="utf-8")
