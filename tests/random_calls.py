@@ -43,12 +43,34 @@ RAW |= {"Allocator", "force_load", "view", "Server", "SimulationParser", "add_fi
 MADE = {"Function", "Device", "Graph", "Launch", "Module"}
 MADE |= {"GradientComparison", "GradientReport", "Jacobians", "FunctionMetadata"}
 USED = {
-    "Kernel": ["key", "module", "options", "patterns", "__call__"], "Func": ["key", "__call__", "overloads"], "Module":
-    ["load", "name"], "Launch": ["launch", "set_dim", "set_param_at_index", "set_param_by_name", "set_params",
-    "set_param_at_index_from_ctype"], "Graph": ["launch", "set_param", "get_param", "get_param_ptr", "params"],
+    "Kernel": ["key", "module", "options", "patterns", "__call__"],
+    "Func": ["key", "__call__", "overloads"],
+    "Module": ["load", "name"],
+    "Launch": [
+        "launch",
+        "set_dim",
+        "set_param_at_index",
+        "set_param_by_name",
+        "set_params",
+        "set_param_at_index_from_ctype",
+    ],
+    "Graph": ["launch", "set_param", "get_param", "get_param_ptr", "params"],
     "Tape": ["backward", "zero", "reset", "gradients", "visualize", "report", "record_func", "__enter__", "mark_read"],
-    "Device": ["alias", "arch", "can_access", "context", "free_memory", "is_capturing", "is_cuda", "is_primary", "name",
-    "sm_count", "synchronize", "total_memory", "uuid"],
+    "Device": [
+        "alias",
+        "arch",
+        "can_access",
+        "context",
+        "free_memory",
+        "is_capturing",
+        "is_cuda",
+        "is_primary",
+        "name",
+        "sm_count",
+        "synchronize",
+        "total_memory",
+        "uuid",
+    ],
 }
 SPECIAL = ("__getitem__", "__setitem__", "__call__", "__len__", "__add__", "__mul__", "__eq__")
 RAW_WORDS = {"ptr", "cuda_stream", "deleter", "capacity"}
@@ -211,9 +233,10 @@ class Caller:
         arrays = [x, y, points, faces, *self.objects[16:24]]
         self.likely = {**LIKELY, "inputs": [[x, y, 2.0], [points, Record(x=1.0), y], [x], []], "outputs": [[y], []]}
         for names, chosen in (
-            ("points lowers uppers velocities", [points]), ("indices keys columns offsets parents", [faces]),
+            ("points lowers uppers velocities", [points]),
+            ("indices keys columns offsets parents", [faces]),
             ("a b x src dest values out array array_in loss", arrays),
-        ):  # fmt: skip
+        ):
             self.likely |= dict.fromkeys(names.split(), chosen)
         self.later = []
 

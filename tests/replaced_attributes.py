@@ -75,19 +75,33 @@ WORK = {"Particles", "Rows", "VerletList", "CellSort", "ClusterList", "Serpentin
 
 def replacements(value, holder=None):
     """What to put in the place of a value that a holder has: (name, function of the value)."""
-    anything = [("None", lambda v: None), ("text", lambda v: "x"), ("object", lambda v: object()),
-                ("list", lambda v: []), ("deleted", lambda v: DELETED)]  # fmt: skip
+    anything = [
+        ("None", lambda v: None),
+        ("text", lambda v: "x"),
+        ("object", lambda v: object()),
+        ("list", lambda v: []),
+        ("deleted", lambda v: DELETED),
+    ]
     if isinstance(value, wp.array):
         anything += [
-            ("shorter", lambda v: resized(v, 0.5)), ("empty", lambda v: resized(v, 0.0)),
-            ("longer", lambda v: resized(v, 2.0)), ("another dtype", lambda v: wp.zeros(v.shape, dtype=wp.uint8)),
-            ("wider dtype", lambda v: wp.zeros(v.shape, dtype=wp.mat44d)), ("a row more", lambda v: raised(v)),
-            ("another device", lambda v: wp.clone(v, device="interp")), ("NumPy", lambda v: v.numpy().copy()),
-            ("strided", strided), ("equal", lambda v: wp.clone(v)), ("indexed", lambda v: v[[0] * v.shape[0]]),
-        ]  # fmt: skip
+            ("shorter", lambda v: resized(v, 0.5)),
+            ("empty", lambda v: resized(v, 0.0)),
+            ("longer", lambda v: resized(v, 2.0)),
+            ("another dtype", lambda v: wp.zeros(v.shape, dtype=wp.uint8)),
+            ("wider dtype", lambda v: wp.zeros(v.shape, dtype=wp.mat44d)),
+            ("a row more", lambda v: raised(v)),
+            ("another device", lambda v: wp.clone(v, device="interp")),
+            ("NumPy", lambda v: v.numpy().copy()),
+            ("strided", strided),
+            ("equal", lambda v: wp.clone(v)),
+            ("indexed", lambda v: v[[0] * v.shape[0]]),
+        ]
         if type(holder).__name__ not in WORK:
-            anything += [("out of range", lambda v: filled(v, HUGE)), ("negative", lambda v: filled(v, -HUGE)),
-                         ("falling", falling)]  # fmt: skip
+            anything += [
+                ("out of range", lambda v: filled(v, HUGE)),
+                ("negative", lambda v: filled(v, -HUGE)),
+                ("falling", falling),
+            ]
     elif isinstance(value, bool | int | float | np.number):
         numbers = (0, -1, 1, 2, 7, HUGE, 2**70, -HUGE, 1e300, math.nan, math.inf)
         anything += [(str(n), lambda v, n=n: n) for n in numbers]
@@ -196,8 +210,9 @@ class Caller:
         """All (path, change) of an owner."""
         if name not in self.known:
             make = OWNERS[name][0]
-            self.known[name] = [(p, how) for p, holder, _, value in attributes(make())
-                                for how, _ in replacements(value, holder)]  # fmt: skip
+            self.known[name] = [
+                (p, how) for p, holder, _, value in attributes(make()) for how, _ in replacements(value, holder)
+            ]
         return self.known[name]
 
     def one(self):

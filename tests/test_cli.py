@@ -139,8 +139,9 @@ def test_info_says_which_driver_there_is(monkeypatch, found, text):
 
 
 def test_info_lists_devices(monkeypatch):
-    device = type("GPU", (), {"handle": 7, "name": "Some GPU", "arch": (9, 0), "sm_count": 132,
-                              "__str__": lambda self: "cuda:3"})()  # fmt: skip
+    device = type(
+        "GPU", (), {"handle": 7, "name": "Some GPU", "arch": (9, 0), "sm_count": 132, "__str__": lambda self: "cuda:3"}
+    )()
     monkeypatch.setattr(cli.warpsim, "get_cuda_devices", lambda: [device])
     monkeypatch.setattr(cli.driver, "call", lambda name, handle: {("cuDeviceTotalMem", 7): 85 << 30}[name, handle])
     told = "Some GPU, compute capability 9.0, 85.0 GiB, 132 multiprocessors"
@@ -177,9 +178,13 @@ def test_info_says_whether_kernels_run(monkeypatch, reason, compiles, text):
 
 def test_info_survives_a_wrong_environment():
     found = subprocess.run(
-        [sys.executable, "-m", "warpsim", "info"], capture_output=True, text=True, check=False, cwd=ROOT,
+        [sys.executable, "-m", "warpsim", "info"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
         env={**os.environ, "WARPSIM_NUM_THREADS": "many"},
-    )  # fmt: skip
+    )
     assert found.returncode == 0, found.stderr
     message = r"^threads +WARPSIM_NUM_THREADS: 'many' is no number of threads; expected"
     assert re.search(message, found.stdout, re.MULTILINE)

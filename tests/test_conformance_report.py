@@ -9,31 +9,42 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 RUNNER = ROOT.parent / "shared/conformance"
 
-BASELINE = {"modules": {
-    "test_a": {"tests": {
-        "A.one": {"outcome": "passed", "public": True}, "A.two": {"outcome": "passed", "public": True},
-    }},
-    "test_b": {"tests": {
-        "B.three": {"outcome": "passed", "public": True}, "B.four": {"outcome": "passed", "public": False},
-        "B.five": {"outcome": "failed", "public": True}, "B.six": {"outcome": "passed", "public": True},
-    }},
-}}  # fmt: skip
+BASELINE = {
+    "modules": {
+        "test_a": {
+            "tests": {"A.one": {"outcome": "passed", "public": True}, "A.two": {"outcome": "passed", "public": True}}
+        },
+        "test_b": {
+            "tests": {
+                "B.three": {"outcome": "passed", "public": True},
+                "B.four": {"outcome": "passed", "public": False},
+                "B.five": {"outcome": "failed", "public": True},
+                "B.six": {"outcome": "passed", "public": True},
+            }
+        },
+    }
+}
 REPORT = {
-    "began": "2026-01-02T03:04:05+0000", "devices": "cpu",
+    "began": "2026-01-02T03:04:05+0000",
+    "devices": "cpu",
     "about": {"version": "9.9", "python": "3.11.7", "numpy": "2.4.6"},
     "modules": {
         "test_a": {"tests": {"A.one": {"outcome": "failed"}, "A.two": {"outcome": "passed"}}},
-        "test_b": {"tests": {
-            "B.three": {"outcome": "error"}, "B.four": {"outcome": "failed"}, "B.five": {"outcome": "failed"},
-            "B.unknown": {"outcome": "failed"},
-        }},
+        "test_b": {
+            "tests": {
+                "B.three": {"outcome": "error"},
+                "B.four": {"outcome": "failed"},
+                "B.five": {"outcome": "failed"},
+                "B.unknown": {"outcome": "failed"},
+            }
+        },
     },
     "score": {
         "test_b": {"tier": "tier1", "passed": 9, "wanted": 9, "public_passed": 3, "public_wanted": 4},
         "test_a": {"tier": "tier1", "passed": 1, "wanted": 1, "public_passed": 1, "public_wanted": 2},
         "cuda.test_c": {"tier": "tier5", "passed": 5, "wanted": 5, "public_passed": 0, "public_wanted": 0},
     },
-}  # fmt: skip
+}
 CAUSES = """
 [[cause]]
 title = "other words"
@@ -68,9 +79,12 @@ def test_public_tests_are_counted_by_part_and_module(conformance):
     assert "2026-01-02" in lines[0]
     assert "warpsim 9.9" in lines[0]
     assert lines[4:] == [
-        "| **tier1** | 4 | 6 | 1 |", "| `test_a` | 1 | 2 | 1 |", "| `test_b` | 3 | 4 | 0 |",
-        "| **tier5** | 0 | 0 | 0 |", "| **all** | 4 | 6 | 1 |",
-    ]  # fmt: skip
+        "| **tier1** | 4 | 6 | 1 |",
+        "| `test_a` | 1 | 2 | 1 |",
+        "| `test_b` | 3 | 4 | 0 |",
+        "| **tier5** | 0 | 0 | 0 |",
+        "| **all** | 4 | 6 | 1 |",
+    ]
 
 
 def test_failures_have_their_reason_or_are_named(conformance):

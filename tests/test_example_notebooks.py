@@ -21,11 +21,14 @@ def test_cells_have_all_of_an_example(path):
     assert [text for _, text in cells if text.startswith("result = main([])")]
 
 
-@pytest.mark.parametrize(("name", "options"), [
-    ("bounce_to_target", ["--steps", "20", "--iterations", "2"]),
-    ("cloth_drop", ["--seconds", "0.05", "--fps", "20", "--substeps", "2"]),
-    ("wave", ["--seconds", "0.1", "--cells", "16"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("bounce_to_target", ["--steps", "20", "--iterations", "2"]),
+        ("cloth_drop", ["--seconds", "0.05", "--fps", "20", "--substeps", "2"]),
+        ("wave", ["--seconds", "0.1", "--cells", "16"]),
+    ],
+)
 def test_a_notebook_runs_from_its_first_cell_to_its_last(name, options, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert cli.main(["run", name, "--notebook"]) == 0

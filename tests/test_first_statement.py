@@ -83,8 +83,11 @@ def _statements(text):
 def _complaints(statements, before=""):
     done = subprocess.run(
         [sys.executable, "-c", before + _CHILDREN],
-        input="\n".join(statements), capture_output=True, text=True, cwd=ROOT,
-    )  # fmt: skip
+        input="\n".join(statements),
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -84,7 +84,7 @@ def update(request, text: str) -> str:
         ("Parts, e.g. of arrays, i.e. views, and so on. `x` is one", "Parts, e.g. of arrays, i.e. views, and so on."),
         ("No stop\nat all\n\nand more.", "No stop at all"),
     ],
-)  # fmt: skip
+)
 def test_first_sentences_are_whole(text, sentence):
     assert first_sentence(text) == sentence
 
@@ -195,9 +195,10 @@ def in_lanes(tmp_path, capsys, monkeypatch):
     np.testing.assert_allclose(f[1:] ** 2, np.diff(x), rtol=1e-6)
     printed = stages("pull", capsys.readouterr().out)
     return {
-        "dce": printed["dce"], "strip": blocks(printed["llvm"], "work", "lane.1"),
+        "dce": printed["dce"],
+        "strip": blocks(printed["llvm"], "work", "lane.1"),
         "effects": blocks(printed["llvm"], "lane.1", "threads"),
-    }  # fmt: skip
+    }
 
 
 def blocks(llvm: str, first: str, behind: str) -> str:

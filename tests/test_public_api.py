@@ -93,7 +93,7 @@ NAMES = {
         volume_index_to_world volume_world_to_index_dir volume_index_to_world_dir volume_sample_world
         volume_sample_local volume_transform volume_transform_inv""",
     "surfaces from fields and files": "MarchingCubes load_mesh mesh_from_file mesh_to_volume",
-}  # fmt: skip
+}
 
 MEMBERS = {
     "array": """
@@ -119,7 +119,7 @@ MEMBERS = {
         get_feature_array_info feature_array GridInfo FeatureArrayInfo ActiveStats""",
     "config": """
         verify dump fast_math kernel_cache_dir enable_backward max_unroll log_level deterministic""",
-}  # fmt: skip
+}
 
 # Owners whose members exist on an instance only.
 INSTANCES = {
@@ -259,9 +259,13 @@ def loaded_by(code):
 
 def test_an_import_loads_the_list_of_names_alone():
     assert loaded_by("") == [
-        "warpsim.errors", "warpsim.warp", "warpsim.warp.absent", "warpsim.names", "warpsim.config",
+        "warpsim.errors",
+        "warpsim.warp",
+        "warpsim.warp.absent",
+        "warpsim.names",
+        "warpsim.config",
         "warpsim.warp.switches",
-    ]  # fmt: skip
+    ]
 
 
 def test_a_kernel_loads_neither_geometry_nor_the_library_of_kernel_functions():

@@ -136,14 +136,19 @@ def by_numba(s):
 
 
 WAYS = {
-    "argument": lambda s: launched(divide, s), "vector": lambda s: launched(divide_by_first, wp.vec2(s, 1.0)),
+    "argument": lambda s: launched(divide, s),
+    "vector": lambda s: launched(divide_by_first, wp.vec2(s, 1.0)),
     "field": lambda s: launched(divide_by_field, scale_of(s)),
     "generic": lambda s: launched(divide_any, wp.float32(s)),
-    "closure": lambda s: launched(with_closure(s)), "static": lambda s: launched(with_static(s)),
+    "closure": lambda s: launched(with_closure(s)),
+    "static": lambda s: launched(with_static(s)),
     "constant vector": lambda s: launched(with_vector(s)),
-    "map": lambda s: wp.map(ratio, wp.ones(2, dtype=float), s).numpy(), "command": by_command, "graph": by_graph,
-    "gradient": gradient, "fill": filled,
-}  # fmt: skip
+    "map": lambda s: wp.map(ratio, wp.ones(2, dtype=float), s).numpy(),
+    "command": by_command,
+    "graph": by_graph,
+    "gradient": gradient,
+    "fill": filled,
+}
 WAYS_ON_THE_CPU = {"operator": by_operator, "numba": by_numba}
 
 

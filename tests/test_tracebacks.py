@@ -51,9 +51,15 @@ def takes(a: wp.array(dtype=float), s: float, v: wp.vec3, n: int, b: bool, u: wp
 
 def usual(device="cpu"):
     return {
-        "a": wp.zeros(3, dtype=float, device=device), "s": 1.0, "v": wp.vec3(), "n": 1, "b": True, "u": 1,
-        "m": wp.mat22(), "p": Pair(),
-    }  # fmt: skip
+        "a": wp.zeros(3, dtype=float, device=device),
+        "s": 1.0,
+        "v": wp.vec3(),
+        "n": 1,
+        "b": True,
+        "u": 1,
+        "m": wp.mat22(),
+        "p": Pair(),
+    }
 
 
 class Odd:
@@ -102,14 +108,21 @@ def test_wrong_arguments_of_every_kind_are_refused_in_few_words(name, device):
 def test_wrong_calls_of_launch_are_refused_in_few_words():
     good = list(usual().values())
     for call in (
-        lambda: wp.launch(takes, dim=1, inputs=good[:1]), lambda: wp.launch(takes, dim=1, inputs=[*good, 1]),
-        lambda: wp.launch(takes, dim=1, inputs=None), lambda: wp.launch(takes, dim=1, inputs=good, outputs=3),
-        lambda: wp.launch(takes, dim=None, inputs=good), lambda: wp.launch(takes, dim="x", inputs=good),
-        lambda: wp.launch(takes, dim=-1, inputs=good), lambda: wp.launch(takes, dim=2**70, inputs=good),
-        lambda: wp.launch(takes, dim=float("nan"), inputs=good), lambda: wp.launch(None, dim=1, inputs=good),
-        lambda: wp.launch(takes, dim=1, inputs=good, device="xpu"), lambda: wp.launch(takes, 1, good, stream=3),
-        lambda: wp.launch(takes, dim=1, input=good), lambda: wp.launch(takes, (1, 2, 3, 4, 5), inputs=good),
-    ):  # fmt: skip
+        lambda: wp.launch(takes, dim=1, inputs=good[:1]),
+        lambda: wp.launch(takes, dim=1, inputs=[*good, 1]),
+        lambda: wp.launch(takes, dim=1, inputs=None),
+        lambda: wp.launch(takes, dim=1, inputs=good, outputs=3),
+        lambda: wp.launch(takes, dim=None, inputs=good),
+        lambda: wp.launch(takes, dim="x", inputs=good),
+        lambda: wp.launch(takes, dim=-1, inputs=good),
+        lambda: wp.launch(takes, dim=2**70, inputs=good),
+        lambda: wp.launch(takes, dim=float("nan"), inputs=good),
+        lambda: wp.launch(None, dim=1, inputs=good),
+        lambda: wp.launch(takes, dim=1, inputs=good, device="xpu"),
+        lambda: wp.launch(takes, 1, good, stream=3),
+        lambda: wp.launch(takes, dim=1, input=good),
+        lambda: wp.launch(takes, (1, 2, 3, 4, 5), inputs=good),
+    ):
         assert refused(call) is not None
 
 

@@ -324,7 +324,7 @@ CALLS = {
     "owner": (lambda: wp.array(np.zeros(3), owner=False), ArgumentTypeError, "'owner'\nhelp: leave it out"),
     "misspelt": (lambda: wp.array(np.zeros(3), dtyp=float), ArgumentTypeError, "no keyword 'dtyp'"),
     "aot": (lambda: wp.compile_aot_module("m"), AttributeError, "compiled ahead of time are not here yet"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", CALLS)

@@ -56,9 +56,10 @@ def numbers(value: object, name: str, shape: tuple[int, ...] | None = None) -> n
         result = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         result = None
-    fits = result is not None and (shape is None or (
-        result.ndim == len(shape) and all(n in (-1, m) for n, m in zip(shape, result.shape, strict=True))
-    ))  # fmt: skip
+    fits = result is not None and (
+        shape is None
+        or (result.ndim == len(shape) and all(n in (-1, m) for n, m in zip(shape, result.shape, strict=True)))
+    )
     if result is None or not fits:
         expected = "numbers" if shape is None else f"numbers of shape {str(shape).replace('-1', 'n')}"
         there = shown(value) if result is None else f"{shown(value)}, of shape {result.shape}"

@@ -69,16 +69,21 @@ def _facts(device: Device) -> dict[str, Any]:
     if device.sm_count:
         major, minor = device.arch
         facts |= {
-            "arch": f"sm_{major}{minor}", "sm_count": device.sm_count, "memory_gb": device.total_memory / 2**30,
-            "mempool_enabled": device.is_mempool_enabled, "pci_bus_id": device.pci_bus_id,
+            "arch": f"sm_{major}{minor}",
+            "sm_count": device.sm_count,
+            "memory_gb": device.total_memory / 2**30,
+            "mempool_enabled": device.is_mempool_enabled,
+            "pci_bus_id": device.pci_bus_id,
             **{name: getattr(device, name) for name in REACH},
-        }  # fmt: skip
+        }
     return facts
 
 
 REACH = (
-    "is_cpu_memory_access_from_gpu_supported", "is_gpu_memory_access_from_cpu_supported", "is_cpu_gpu_atomic_supported"
-)  # fmt: skip
+    "is_cpu_memory_access_from_gpu_supported",
+    "is_gpu_memory_access_from_cpu_supported",
+    "is_cpu_gpu_atomic_supported",
+)
 
 
 def _version(package: str) -> str:

@@ -3,8 +3,11 @@
 from typing import Any
 
 from .core.runtime.algorithms.coloring import (
-    GraphColoringAlgorithm, graph_coloring_assign, graph_coloring_balance, graph_coloring_get_groups,
-)  # fmt: skip
+    GraphColoringAlgorithm,
+    graph_coloring_assign,
+    graph_coloring_balance,
+    graph_coloring_get_groups,
+)
 from .core.runtime.algorithms.primitives import (
     array_cast, array_inner, array_scan, array_sum, radix_sort_pairs, runlength_encode, segmented_sort_pairs,
 )  # fmt: skip

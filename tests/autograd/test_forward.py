@@ -106,9 +106,8 @@ class Case:
     def product(self, along, device):
         x, y, n = self.arguments()
         return hvp(
-            self.kernel, N, [x, y, n], vector={"x": along[0], "y": along[1]},
-            cotangents={"y": self.w[1]}, device=device,
-        )  # fmt: skip
+            self.kernel, N, [x, y, n], vector={"x": along[0], "y": along[1]}, cotangents={"y": self.w[1]}, device=device
+        )
 
 
 def values(kernel, arguments, device):
@@ -407,29 +406,37 @@ def swaps(x: Reals, y: Reals, n: Ints):
 def test_bad_tangents_are_refused_with_the_cure():
     x, y, n = Case(updates).arguments()
     refused(
-        GradientError, lambda: jvp(updates, N, [x, y, n], tangents={"z": [1.0]}),
-        "a tangent is given for 'z'", "among the arguments of 'updates': x, y",
-    )  # fmt: skip
+        GradientError,
+        lambda: jvp(updates, N, [x, y, n], tangents={"z": [1.0]}),
+        "a tangent is given for 'z'",
+        "among the arguments of 'updates': x, y",
+    )
     refused(GradientError, lambda: jvp(updates, N, [x, y, n], tangents={"n": [1.0] * N}), "given for 'n'")
     other = {wp.zeros(N, dtype=D): x}
     refused(GradientError, lambda: jvp(updates, N, [x, y, n], tangents=other), "a tangent is given for array")
     refused(
-        GradientError, lambda: jvp(updates, N, [x, y, n], tangents={"x": [1.0, 2.0]}),
-        "the tangent of argument 'x' has shape (2,)", "expected: shape (5,) and dtype float64",
-    )  # fmt: skip
+        GradientError,
+        lambda: jvp(updates, N, [x, y, n], tangents={"x": [1.0, 2.0]}),
+        "the tangent of argument 'x' has shape (2,)",
+        "expected: shape (5,) and dtype float64",
+    )
     refused(
-        GradientError, lambda: hvp(updates, N, [x, y, n], vector={"x": np.ones(N)}),
-        "kernel 'updates' writes y", "help: weigh the outputs: cotangents={name: array}",
-    )  # fmt: skip
+        GradientError,
+        lambda: hvp(updates, N, [x, y, n], vector={"x": np.ones(N)}),
+        "kernel 'updates' writes y",
+        "help: weigh the outputs: cotangents={name: array}",
+    )
     refused(GradientError, lambda: jvp(3), "3 is not differentiated", "expected: a kernel, a tape, or a function")
 
 
 def test_what_has_no_tangent_is_refused():
     x, y, n = Case(updates).arguments()
     refused(
-        NotDifferentiableError, lambda: jvp(swaps, N, [x, y, n], tangents={"x": np.ones(N)}),
-        "atomic_cas on floats has no tangent", "wp.atomic_cas(y, i, x[i], x[i] * x[i])",
-    )  # fmt: skip
+        NotDifferentiableError,
+        lambda: jvp(swaps, N, [x, y, n], tangents={"x": np.ones(N)}),
+        "atomic_cas on floats has no tangent",
+        "wp.atomic_cas(y, i, x[i], x[i] * x[i])",
+    )
 
 
 def test_a_capture_cannot_hold_derivatives():

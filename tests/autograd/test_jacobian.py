@@ -92,8 +92,10 @@ def test_rows_and_columns_that_were_not_evaluated_are_nan():
 @BOTH
 def test_outputs_may_be_left_out(method):
     inputs, outputs = polar_arguments()
-    assert_jacobians(method(polar, dim=2, inputs=[*inputs, *outputs], input_output_mask=[("r", "out")]),
-                     {("r", "out"): polar_by_hand()["r", "out"]})  # fmt: skip
+    assert_jacobians(
+        method(polar, dim=2, inputs=[*inputs, *outputs], input_output_mask=[("r", "out")]),
+        {("r", "out"): polar_by_hand()["r", "out"]},
+    )
 
 
 # ----- types -----------------------------------------------------------------------------------
@@ -185,11 +187,13 @@ def test_arrays_that_are_overwritten(method):
     assert_jacobians(
         whole,
         {
-            ("x", "x"): np.diag([4.0, 10.0]), ("x", "y"): np.diag([12.0, 30.0]),
-            ("y", "x"): np.zeros((2, 2)), ("y", "y"): np.eye(2),
+            ("x", "x"): np.diag([4.0, 10.0]),
+            ("x", "y"): np.diag([12.0, 30.0]),
+            ("y", "x"): np.zeros((2, 2)),
+            ("y", "y"): np.eye(2),
         },
         5e-3,
-    )  # fmt: skip
+    )
 
 
 @BOTH
@@ -220,9 +224,11 @@ def test_a_function(method):
     inputs, _ = polar_arguments()
     found = method(two_results, inputs=[inputs[0], inputs[2]])
     wanted = {
-        ("r", "output_0"): polar_by_hand()["r", "out"], ("r", "output_1"): np.eye(2),
-        ("angle", "output_0"): polar_by_hand()["angle", "out"], ("angle", "output_1"): np.zeros((2, 4)),
-    }  # fmt: skip
+        ("r", "output_0"): polar_by_hand()["r", "out"],
+        ("r", "output_1"): np.eye(2),
+        ("angle", "output_0"): polar_by_hand()["angle", "out"],
+        ("angle", "output_1"): np.zeros((2, 4)),
+    }
     assert_jacobians(found, wanted)
     assert found[0, 1] is found["r", "output_1"]
     named = FunctionMetadata("f", ["radius", "angles"], ["point", "copy"])
@@ -310,8 +316,13 @@ def test_functions_that_do_not_fit():
     missing = r"does not take 1 input: missing a required argument: 'b'"
     refused(missing, function=lambda a, b: a, inputs=x, outputs=None)
     labels = FunctionMetadata(output_labels=["only"])
-    refused(r"metadata has 1 labels of outputs\nexpected: 2", function=two_results, inputs=[x[0], inputs[2]],
-            outputs=None, metadata=labels)  # fmt: skip
+    refused(
+        r"metadata has 1 labels of outputs\nexpected: 2",
+        function=two_results,
+        inputs=[x[0], inputs[2]],
+        outputs=None,
+        metadata=labels,
+    )
 
 
 @BOTH

@@ -6,14 +6,7 @@ import pytest
 from matplotlib import pyplot
 
 import warpsim as wp
-from warpsim.autograd import (
-    FunctionMetadata,
-    gradcheck,
-    jacobian,
-    jacobian_fd,
-    jacobian_plot,
-    plot_kernel_jacobians,
-)  # fmt: skip
+from warpsim.autograd import FunctionMetadata, gradcheck, jacobian, jacobian_fd, jacobian_plot, plot_kernel_jacobians
 from warpsim.errors import JacobianError
 
 
@@ -123,8 +116,9 @@ def test_panels_are_as_large_as_they_have_numbers_and_pairs_left_out_stay_empty(
     assert shares.get_width_ratios() == [2, 6] and shares.get_height_ratios() == [4, 8]
     found = panels(figure)
     assert {name: (axes.get_xlabel(), axes.get_ylabel()) for name, axes in found.items()} == {
-        "out1 by b": ("b", "out1"), "out2 by a": ("a", "out2"),
-    }  # fmt: skip
+        "out1 by b": ("b", "out1"),
+        "out2 by a": ("a", "out2"),
+    }
 
 
 def test_a_small_panel_beside_a_large_one_can_be_read():

@@ -160,8 +160,12 @@ def test_the_table_has_a_row_for_every_gradient():
 def test_long_tapes_are_shortened_around_problems():
     xs = arrays(*[[16.0]] * 101)
     (loss,) = arrays([0.0])
-    tape = run(*((root, xs[k], xs[k + 1]) for k in range(50)), (limit, xs[50], xs[51]),
-               *((root, xs[k], xs[k + 1]) for k in range(51, 100)), (total, xs[100], loss))  # fmt: skip
+    tape = run(
+        *((root, xs[k], xs[k + 1]) for k in range(50)),
+        (limit, xs[50], xs[51]),
+        *((root, xs[k], xs[k + 1]) for k in range(51, 100)),
+        (total, xs[100], loss),
+    )
     text = str(gradient_report(tape, loss)).splitlines()
     assert text.count("...") == 2 and len(text) < 130
     assert any(line.startswith("50 limit") for line in text)

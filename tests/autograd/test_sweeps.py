@@ -156,9 +156,10 @@ def either(x: Reals, z: Reals, y: Reals, n: Ints):
 def test_arrays_that_are_chosen_and_overwritten_later(device):
     """What the way back needs of x and z is kept when `fill_` takes it away."""
     rng = np.random.default_rng(9)
-    n, (x, z, y) = wp.array([3, 0, 1, 2, 4], dtype=int), [
-        wp.array(reals(rng, N), dtype=D, requires_grad=True) for _ in range(3)
-    ]  # fmt: skip
+    n, (x, z, y) = (
+        wp.array([3, 0, 1, 2, 4], dtype=int),
+        [wp.array(reals(rng, N), dtype=D, requires_grad=True) for _ in range(3)],
+    )
     before = {a: a.numpy().copy() for a in (x, z)}
     u = dict(zip((x, z), directions(rng, x.numpy(), z.numpy()), strict=True))
     with wp.Tape() as tape:
@@ -220,9 +221,13 @@ def test_second_order_of_structs_indexed_arrays_and_tickets(device):
     x = wp.indexedarray(wp.array(data, dtype=D), [wp.array(table, dtype=int)])
     world = World(gain=2.0, y=wp.zeros(4, dtype=D), n=wp.zeros(1, dtype=int))
     found = hvp(
-        tickets, (2, 2), [wp.zeros(1, dtype=int), x, world],
-        vector={"x": u, "w.gain": 0.25}, cotangents={"w.y": weights}, device=device,
-    )  # fmt: skip
+        tickets,
+        (2, 2),
+        [wp.zeros(1, dtype=int), x, world],
+        vector={"x": u, "w.gain": 0.25},
+        cotangents={"w.y": weights},
+        device=device,
+    )
     a, b, c = data[table]
     hessian = 2.0 * np.array([[6 * a, 2 * b, 0.0], [2 * b, 2 * a + 6 * b, 2 * c], [0.0, 2 * c, 2 * b]])
     slope = np.array([3 * a * a + b * b, 2 * a * b + 3 * b * b + c * c, 2 * b * c])

@@ -75,8 +75,11 @@ def program(tmp_path):
         environment = {k: v for k, v in environment.items() if v is not None}
         return subprocess.Popen(
             [sys.executable, "-W", "ignore", str(script)],
-            env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
 
     return start
 
@@ -107,8 +110,10 @@ def test_a_second_process_loads_without_compiling(program, tmp_path):
     verbose = "import logging; logging.basicConfig(level='INFO', stream=sys.stdout); wp.config.verbose = True; main()"
     cold = program(verbose)
     assert finish(cold).splitlines() == [
-        "INFO:warpsim:kernel saxpy compiled", "INFO:warpsim:kernel total compiled", "right",
-    ]  # fmt: skip
+        "INFO:warpsim:kernel saxpy compiled",
+        "INFO:warpsim:kernel total compiled",
+        "right",
+    ]
     assert finish(program(WARM)) == "right\n"
     failed = program(WARM, cache=tmp_path / "other")
     assert "AssertionError: compiled" in failed.communicate(timeout=PATIENCE)[1]
@@ -161,10 +166,14 @@ def test_damaged_entries_are_compiled_again(program, tmp_path, damage):
             path.unlink()
             path.mkdir()
             continue
-        path.write_bytes({
-            "truncated": content[: -1 - k], "emptied": b"", "exchanged": contents[k - 1],
-            "one bit": content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :],
-        }[damage])  # fmt: skip
+        path.write_bytes(
+            {
+                "truncated": content[: -1 - k],
+                "emptied": b"",
+                "exchanged": contents[k - 1],
+                "one bit": content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :],
+            }[damage]
+        )
     assert finish(program()) == "right\n"
     if damage != "a folder":
         assert [p.read_bytes()[:8] for p in paths] == [b"warpsim\n"] * 3

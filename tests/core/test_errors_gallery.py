@@ -404,7 +404,7 @@ LAUNCHES = {
     "fraction": (scale, 2.5, [floats(), 1.0], DimensionError, "launch dimensions 2.5", "expected: an integer"),
     "five dims": (scale, (1,) * 5, [floats(), 1.0], DimensionError, "over 5 dimensions", "expected: 1 to 4"),
     "not a kernel": (undecorated, 4, [floats()], LaunchError, "is not a kernel", "help: decorate", "@wp.kernel"),
-}  # fmt: skip
+}
 OF_THE_HOST = {"numpy dtype", "list", "read-only"}  # what a launch on the CPU alone takes, or nearly
 
 

@@ -75,9 +75,12 @@ def _switches():
 def test_random_kernels_mean_the_same_everywhere(part):
     @seed(secrets.randbits(32) if EXAMPLES else part)
     @settings(
-        max_examples=EXAMPLES or 50, deadline=None, database=None, derandomize=False,
+        max_examples=EXAMPLES or 50,
+        deadline=None,
+        database=None,
+        derandomize=False,
         suppress_health_check=list(HealthCheck),
-    )  # fmt: skip
+    )
     @given(texts(most=40 if EXAMPLES else 20))
     def every(text):
         note(text)

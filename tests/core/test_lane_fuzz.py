@@ -67,9 +67,12 @@ def test_random_kernels_compute_the_same_bits_in_lanes(strips):
     counts = {"kernels": 0, "in lanes": 0}
 
     @settings(
-        derandomize=not EXAMPLES, max_examples=EXAMPLES or 15, deadline=None, database=None,
+        derandomize=not EXAMPLES,
+        max_examples=EXAMPLES or 15,
+        deadline=None,
+        database=None,
         suppress_health_check=list(HealthCheck),
-    )  # fmt: skip
+    )
     @given(texts(most=20 if EXAMPLES else 10))
     def one(text):
         note(text)

@@ -24,10 +24,13 @@ def test_sliding_marbles_are_braked_by_friction_until_they_roll(example):
     np.testing.assert_allclose(speeds, 5.0 / 7.0 * example.SPEED * np.array([0.4, 1.0]), rtol=0.02)
 
 
-@pytest.mark.parametrize(("change", "text"), [
-    ({"friction": np.array([0.5, 0.23])}, "found friction 0.2300, right: 0.22"),
-    ({"misfit": np.array([6.0, 1.2])}, "off by 1.20 times the noise"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"friction": np.array([0.5, 0.23])}, "found friction 0.2300, right: 0.22"),
+        ({"misfit": np.array([6.0, 1.2])}, "off by 1.20 times the noise"),
+    ],
+)
 def test_the_check_catches_what_is_wrong(example, change, text):
     right = {"friction": np.array([0.5, 0.22]), "misfit": np.array([6.0, 1.0])}
     example.check(example.Result(**right))

@@ -16,8 +16,9 @@ pytest.importorskip("jax", reason="JAX is not installed")
 
 def started(folder, *options):
     command = [sys.executable, ROOT / "examples" / "pendulums_jax.py", "--pendulums", "256", *options]
-    return subprocess.Popen([str(part) for part in command], cwd=folder, text=True, stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE)  # fmt: skip
+    return subprocess.Popen(
+        [str(part) for part in command], cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
 
 
 def output(run):

@@ -255,9 +255,7 @@ class TwinRun(Run):
         tracks = tracks or program.graded
         twin.Thread.doubt = False
         self.kernels = compiled(program.text, True)
-        self.memories = {
-            name: twin.memory_of(x, tracks[name], 3 if name == "V" else 0) for name, x in contents.items()
-        }
+        self.memories = {name: twin.memory_of(x, tracks[name], 3 if name == "V" else 0) for name, x in contents.items()}
         self.first = dict(self.memories)
         graded = {name: self.first[name].memory for name in FLOATS if program.graded[name]}
         self.parameters = {m: Parameter(m.first, dict(moves).get(name)) for name, m in graded.items()}
@@ -361,8 +359,10 @@ class TwinRun(Run):
             self.do(step)
         self.finish()
         twin.backward(self.loss[0])
-        contents = {name: view.values().reshape((*view.shape, -1) if name == "V" else view.shape)
-                    for name, view in self.memories.items()}  # fmt: skip
+        contents = {
+            name: view.values().reshape((*view.shape, -1) if name == "V" else view.shape)
+            for name, view in self.memories.items()
+        }
         gradients = {name: self.gradient(view) for name, view in self.first.items()}
         refused = any(parameter.is_refused for parameter in self.parameters.values())
         known = {name: self.parameters.get(view.memory) for name, view in self.first.items()}

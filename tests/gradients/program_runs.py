@@ -18,9 +18,15 @@ STEP = 2e-4
 _FACTORS = (1.0, -1.0, 2.0, -2.0, 4.0, -4.0)
 # memory in the order of its numbers in a row: name, shape for one thread
 FIELDS = (
-    ("a", (4,)), ("b", (4,)), ("c", (4,)), ("g", (4,)),
-    ("va", (2, 3)), ("ma", (2, 2, 2)), ("sa.x", (2,)), ("sa.v", (2, 3)),
-)  # fmt: skip
+    ("a", (4,)),
+    ("b", (4,)),
+    ("c", (4,)),
+    ("g", (4,)),
+    ("va", (2, 3)),
+    ("ma", (2, 2, 2)),
+    ("sa.x", (2,)),
+    ("sa.v", (2, 3)),
+)
 SIZES = [THREADS * int(np.prod(shape)) for _, shape in FIELDS]
 NUMBERS = sum(SIZES)
 
@@ -31,10 +37,15 @@ def kernels_of(program):
 
 @wp.kernel
 def total(
-    a: wp.array(dtype=wp.float64), b: wp.array(dtype=wp.float64), c: wp.array(dtype=wp.float64),
-    g: wp.array2d(dtype=wp.float64), va: wp.array(dtype=wp.vec3d), ma: wp.array(dtype=wp.mat22d),
-    sa: wp.array(dtype=S), loss: wp.array(dtype=wp.float64),
-):  # fmt: skip
+    a: wp.array(dtype=wp.float64),
+    b: wp.array(dtype=wp.float64),
+    c: wp.array(dtype=wp.float64),
+    g: wp.array2d(dtype=wp.float64),
+    va: wp.array(dtype=wp.vec3d),
+    ma: wp.array(dtype=wp.mat22d),
+    sa: wp.array(dtype=S),
+    loss: wp.array(dtype=wp.float64),
+):
     """Everything that a program left behind, each number with a weight of its own."""
     t = wp.tid()
     s = wp.float64(0.0)

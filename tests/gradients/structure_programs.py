@@ -17,9 +17,7 @@ from warpsim.geometry.nanovdb import build
 
 Points, Numbers, Ints = wp.array(dtype=wp.vec3d), wp.array(dtype=wp.float64), wp.array(dtype=int)
 RADIUS, TEXELS, VOXELS, CELL, LOW = 0.6, (5, 7), 6, 0.5, -1.5
-STAGES = (
-    "texture", "volume", "smooth", "repel", "pieces", "held", "solve", "products", "move", "square",
-)  # fmt: skip
+STAGES = ("texture", "volume", "smooth", "repel", "pieces", "held", "solve", "products", "move", "square")
 WAYS = ("plain", "graph", "checkpoint")
 
 
@@ -215,8 +213,12 @@ class Real:
 
     def interface(self) -> dict:
         places = np.cumsum([0, *self.p.counts])[:-1]
-        about = {"type": (True, "f8", 1, 0, ""), "access": 2, "counts": list(self.p.counts),
-                 "pointers": [self.f.ptr + 8 * int(k) for k in places]}  # fmt: skip
+        about = {
+            "type": (True, "f8", 1, 0, ""),
+            "access": 2,
+            "counts": list(self.p.counts),
+            "pointers": [self.f.ptr + 8 * int(k) for k in places],
+        }
         return {"version": 1, "device": str(self.f.device), "attribs": {"f": about}, "owner": self.f}
 
     def launch(self, kernel, n, *args) -> None:

@@ -91,9 +91,14 @@ def test_lanes_buffers_and_blocks_change_no_bits(chunk, monkeypatch):
 
     @seed(chunk + (3000 if MORE else 2000))
     @settings(
-        max_examples=2 * wanted, deadline=None, database=None, derandomize=False,
-        phases=(Phase.generate,), suppress_health_check=list(HealthCheck), print_blob=False,
-    )  # fmt: skip
+        max_examples=2 * wanted,
+        deadline=None,
+        database=None,
+        derandomize=False,
+        phases=(Phase.generate,),
+        suppress_health_check=list(HealthCheck),
+        print_blob=False,
+    )
     @given(programs())
     def one(program):
         if program not in seen and counts.total() < wanted:

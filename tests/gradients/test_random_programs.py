@@ -71,9 +71,14 @@ def test_gradients_of_random_programs(chunk):
 
     @seed(chunk + (1000 if MORE else 0))
     @settings(
-        max_examples=2 * wanted, deadline=None, database=None, derandomize=False,
-        phases=PHASES, suppress_health_check=list(HealthCheck), print_blob=False,
-    )  # fmt: skip
+        max_examples=2 * wanted,
+        deadline=None,
+        database=None,
+        derandomize=False,
+        phases=PHASES,
+        suppress_health_check=list(HealthCheck),
+        print_blob=False,
+    )
     @given(programs())
     def one(program):
         if program not in seen and counts.total() < wanted:  # hypothesis repeats itself

@@ -104,9 +104,14 @@ def test_tangents_and_products_of_random_programs(chunk):
 
     @seed(chunk + (5000 if MORE else 3000))
     @settings(
-        max_examples=2 * CHUNK, deadline=None, database=None, derandomize=False, print_blob=False,
-        phases=(Phase.generate, Phase.shrink), suppress_health_check=list(HealthCheck),
-    )  # fmt: skip
+        max_examples=2 * CHUNK,
+        deadline=None,
+        database=None,
+        derandomize=False,
+        print_blob=False,
+        phases=(Phase.generate, Phase.shrink),
+        suppress_health_check=list(HealthCheck),
+    )
     @given(programs())
     def one(program):
         if program not in seen and counts.total() < CHUNK:

@@ -362,9 +362,14 @@ def test_gradients_of_numbers_come_back_through_adj_inputs(device):
     adj_x, adj_y = wp.zeros(2, dtype=wp.float64), wp.ones(2, dtype=wp.float64)
     adj_a, adj_shift = wp.zeros(1, dtype=wp.float64), wp.zeros(1, dtype=wp.vec2d)
     wp.launch(
-        affine, dim=2, inputs=[x, values[2], wp.vec2d(0.3, -0.4), 3], outputs=[y],
-        adj_inputs=[adj_x, adj_a, adj_shift, None], adj_outputs=[adj_y], adjoint=True,
-    )  # fmt: skip
+        affine,
+        dim=2,
+        inputs=[x, values[2], wp.vec2d(0.3, -0.4), 3],
+        outputs=[y],
+        adj_inputs=[adj_x, adj_a, adj_shift, None],
+        adj_outputs=[adj_y],
+        adjoint=True,
+    )
     got = np.concatenate([adj_x.numpy(), adj_a.numpy(), adj_shift.numpy().ravel()])
     measured = []
     for k in range(5):
@@ -390,9 +395,14 @@ def test_lists_of_wrong_length(adj_inputs, adj_outputs):
     x, y = (wp.zeros(2, dtype=wp.float64, requires_grad=True) for _ in range(2))
     with pytest.raises((ArgumentCountError, GradientError), match="adj_"):
         wp.launch(
-            affine, dim=2, inputs=[x, 0.7, wp.vec2d(), 1], outputs=[y],
-            adj_inputs=adj_inputs, adj_outputs=adj_outputs, adjoint=True,
-        )  # fmt: skip
+            affine,
+            dim=2,
+            inputs=[x, 0.7, wp.vec2d(), 1],
+            outputs=[y],
+            adj_inputs=adj_inputs,
+            adj_outputs=adj_outputs,
+            adjoint=True,
+        )
 
 
 def test_differences_see_what_the_tape_sees(device):

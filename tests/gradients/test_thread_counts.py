@@ -74,9 +74,15 @@ def of_a_number(deterministic):
     x, y = (wp.array(data(N, s), dtype=float) for s in (1, 2))
     adj_x, adj_a = wp.zeros(N, dtype=float), wp.zeros(1, dtype=float)
     wp.launch(
-        scaled, dim=N, inputs=[x, 0.7], outputs=[y], adj_inputs=[adj_x, adj_a],
-        adj_outputs=[wp.ones(N, dtype=float)], adjoint=True, deterministic=deterministic,
-    )  # fmt: skip
+        scaled,
+        dim=N,
+        inputs=[x, 0.7],
+        outputs=[y],
+        adj_inputs=[adj_x, adj_a],
+        adj_outputs=[wp.ones(N, dtype=float)],
+        adjoint=True,
+        deterministic=deterministic,
+    )
     return adj_x.numpy(), adj_a.numpy()
 
 

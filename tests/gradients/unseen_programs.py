@@ -138,6 +138,7 @@ def announced(y, c, every):
 
 def interrupted(y, c, every):
     """A loop with checkpoints that ends in an exception after it wrote."""
+
     def step(k):
         launch(settle, y, c, every)
         raise KeyError(k)
@@ -158,7 +159,11 @@ UNSEEN = {
     "enable_backward": lambda y, c, every: launch(settle_without_adjoint, y, c, every),
     "struct": lambda y, c, every: wp.launch(settle_held, len(y), [held_struct(y), D(c), every], record_tape=False),
     "update": lambda y, c, every: launch(shift, y, c, every, record_tape=False),
-    "command": command, "graph": graph, "announced": announced, "by hand": by_hand, "interrupted": interrupted,
+    "command": command,
+    "graph": graph,
+    "announced": announced,
+    "by hand": by_hand,
+    "interrupted": interrupted,
     "thread": lambda y, c, every: elsewhere(lambda: launch(settle, y, c, every)),
     "fill of a thread": lambda y, c, every: elsewhere(lambda: y.fill_(c)),
     "tape of a thread": lambda y, c, every: elsewhere(lambda: taped(y, c, every)),
@@ -168,7 +173,7 @@ UNSEEN = {
     "alias with gradient": lambda y, c, every: launch(settle, wp.array(y, copy=False, requires_grad=True), c, every),
     "unrecorded alias": lambda y, c, every: launch(settle, wp.array(y, copy=False), c, every, record_tape=False),
     "numpy argument": lambda y, c, every: launch(settle, y.numpy(), c, every),
-}  # fmt: skip
+}
 if torch is not None:
     UNSEEN |= {"tensor": by_tensor, "tensor by dlpack": lambda y, c, every: torch.from_dlpack(y)[::every].fill_(c)}
 WHOLE = {"fill of a thread", "fill of an alias", "by hand"}
@@ -272,7 +277,7 @@ class Program:
 
 
 def run(seed):
-    """"right" or "refused", and the kinds of unseen writes in the program."""
+    """ "right" or "refused", and the kinds of unseen writes in the program."""
     program = Program(seed)
     try:
         found, expected = program.gradients()

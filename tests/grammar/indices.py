@@ -21,11 +21,17 @@ class Text(Writer):
 
     FORMS: ClassVar = {
         "i": (
-            "{i} + {i}", "{i} - {i}", "{i} - 1", "{i} * {-2..3}", "-{i}", "wp.max({i}, {i})", "wp.min({i}, {i})",
+            "{i} + {i}",
+            "{i} - {i}",
+            "{i} - 1",
+            "{i} * {-2..3}",
+            "-{i}",
+            "wp.max({i}, {i})",
+            "wp.min({i}, {i})",
             "{i} & {0..7}",
         ),
         "b": ("{i} > 0", "{i} >= 0 and {i} < 4", "not ({i} < 0)", "{i} != 0"),
-    }  # fmt: skip
+    }
     BOUNDS = ("{bound}, {bound}",)
 
     def __init__(self, seed, astray):
@@ -84,8 +90,12 @@ class Text(Writer):
             return loaded if self.astray else str(self.number(-n, n - 1))
         if self.astray and self.chance(3):
             return self.expr("i")
-        forms = (f"wp.mod({{i}}, {n})", f"wp.clamp({{i}}, {-n}, {n - 1})", f"({{i}} & 7) % {n}",
-                 f"wp.min(wp.max({{i}}, 0), {n - 1})")  # fmt: skip
+        forms = (
+            f"wp.mod({{i}}, {n})",
+            f"wp.clamp({{i}}, {-n}, {n - 1})",
+            f"({{i}} & 7) % {n}",
+            f"wp.min(wp.max({{i}}, 0), {n - 1})",
+        )
         return self.fill(self.pick(*forms), self.number(0, 2))
 
     def loaded(self, t):

@@ -119,12 +119,19 @@ class Kernel(Writer):
 
     FORMS: ClassVar = {
         "f": (
-            "{f} {:+ -} {f}", "{f} {:+ -} {f}", "{f} * {f}", "wp.{:sin cos tanh atan}({f})",
-            "wp.sqrt(1.5 + wp.sin({f}))", "wp.exp(tame({f}))", "wp.log(2.5 + wp.cos({f}))", "tame({f})",
-            "wp.{:min max}({f}, {f})", "{f} / (2.0 + wp.sin({f}))",
+            "{f} {:+ -} {f}",
+            "{f} {:+ -} {f}",
+            "{f} * {f}",
+            "wp.{:sin cos tanh atan}({f})",
+            "wp.sqrt(1.5 + wp.sin({f}))",
+            "wp.exp(tame({f}))",
+            "wp.log(2.5 + wp.cos({f}))",
+            "tame({f})",
+            "wp.{:min max}({f}, {f})",
+            "{f} / (2.0 + wp.sin({f}))",
         ),
         "b": ("idx[t] % 2 == 0", "t % 3 == 1", "n > 4", "{f} > 0.1", "{kept} < 0.3", "t > 0"),
-    }  # fmt: skip
+    }
     VALUES: ClassVar = {"f": ("tame({f})", "wp.sin({f})", "0.5 * wp.tanh({f})")}
     CONDITIONS = ("", " and n > 4", " - t % 2")
     MOST = 3
@@ -192,7 +199,7 @@ class Kernel(Writer):
         if name in ("a", "b", "c") and self.chance(5):
             self.write(f"touch({name}, {at}, {self.value('f')})")
         elif self.chance(8) and name != "x":
-            self.write(f"wp.atomic_add({name}, {target[len(name) + 1:-1]}, {self.value('f')})")
+            self.write(f"wp.atomic_add({name}, {target[len(name) + 1 : -1]}, {self.value('f')})")
         else:
             way = self.pick("{0} = {1}", "{0} += {1}", "{0} *= {1}", "{0} = {0} * {1}", "{0} -= {0} * {1}")
             self.write(way.format(target, self.value("f")))

@@ -76,13 +76,14 @@ class Text(Writer):
         "b": ("{f.} {:< >} {f.}", *["({one_i} & 3) {:< >= == !=} {0..3}"] * 4),
     }  # fmt: skip
     VALUES: ClassVar = {
-        "f": ("tame_f({f})", "wp.sin({f})", "wp.tanh({f})", "0.5 * wp.cos({f})"), "v": ("tame_v({v})",),
-        "m": ("tame_m({m})",), "i": ("{i}",), "s": ("S(x=wp.sin({f}), n={one_i}, v=tame_v({v}))",),
+        "f": ("tame_f({f})", "wp.sin({f})", "wp.tanh({f})", "0.5 * wp.cos({f})"),
+        "v": ("tame_v({v})",),
+        "m": ("tame_m({m})",),
+        "i": ("{i}",),
+        "s": ("S(x=wp.sin({f}), n={one_i}, v=tame_v({v}))",),
         "l": ("wp.zeros(shape=4, dtype=wp.float64)",),
-    }  # fmt: skip
-    BOUNDS = (
-        "{one_i} & 3", "3", "0", "4, -1, -2", "{one_i} & 3, 5", "5, {one_i} & 3, -1", "0, 6, ({one_i} & 3) + 1",
-    )  # fmt: skip
+    }
+    BOUNDS = ("{one_i} & 3", "3", "0", "4, -1, -2", "{one_i} & 3, 5", "5, {one_i} & 3, -1", "0, 6, ({one_i} & 3) + 1")
     CONDITIONS = ("", "", " and {f.} < {:1.0 3.0}", " and {f.} < {:1.0 3.0}", " + ({one_i} & 1)")
 
     def __init__(self, number):

@@ -89,8 +89,13 @@ class Text(Writer):
     def add_term(self):
         """Add a term up, under its own test where guards are such."""
         (x, at), (y, other) = self.access(), self.access()
-        form = self.pick(f"{x} * {y}", f"wp.float64(1.5) * {x}", f"wp.sin({x}) * {y}",
-                         f"{x} / (wp.float64(2.0) + {y} * {y})", f"{x} + {y}")  # fmt: skip
+        form = self.pick(
+            f"{x} * {y}",
+            f"wp.float64(1.5) * {x}",
+            f"wp.sin({x}) * {y}",
+            f"{x} / (wp.float64(2.0) + {y} * {y})",
+            f"{x} + {y}",
+        )
         if self.guard == "each":
             self.skip(self.inside([at, other]), f"s += wp.float64(0.7) * ({form})")
         else:

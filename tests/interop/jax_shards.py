@@ -37,9 +37,11 @@ def main():
     slopes = jax.pmap(jax.grad(lambda x, k: local(x, k).sum()), in_axes=(0, None))(x.reshape(2, 32), k)
     np.testing.assert_allclose(np.asarray(slopes).ravel(), np.asarray(k[0] * jnp.cos(x)), rtol=1e-5, atol=1e-6)
     total = jax.shard_map(
-        lambda x, k: jax.lax.psum(local(x, k).sum(), "i"), mesh=mesh, in_specs=(axis, PartitionSpec()),
+        lambda x, k: jax.lax.psum(local(x, k).sum(), "i"),
+        mesh=mesh,
+        in_specs=(axis, PartitionSpec()),
         out_specs=PartitionSpec(),
-    )  # fmt: skip
+    )
     for argument in (0, 1):
         found = jax.jit(jax.grad(total, argnums=argument))(spread, k)
         expected = jax.grad(lambda x, k: local(x, k).sum(), argnums=argument)(x, k)

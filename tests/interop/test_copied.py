@@ -34,9 +34,12 @@ def test_operators_of_one_process_are_found_again():
 
 def test_other_processes_compute_with_operators_that_have_been_used():
     operators = [
-        pickled_operators.waves, wp.torch_op(operator_kernels.advance, launch_dims=pickled_operators.two, **ADVANCE),
-        pickled_operators.decorated, pickled_operators.waves_of_jax, pickled_operators.decorated_of_jax,
-    ]  # fmt: skip
+        pickled_operators.waves,
+        wp.torch_op(operator_kernels.advance, launch_dims=pickled_operators.two, **ADVANCE),
+        pickled_operators.decorated,
+        pickled_operators.waves_of_jax,
+        pickled_operators.decorated_of_jax,
+    ]
     assert operators[0].overload is not None
     here = Path(__file__).resolve().parent
     text = base64.b64encode(pickle.dumps(operators)).decode()

@@ -21,8 +21,11 @@ def double(x: wp.array(dtype=float), y: wp.array(dtype=float)):
     y[i] = 2.0 * x[i]
 
 
-@pytest.mark.parametrize("dtype", [wp.bool, wp.int8, wp.int32, wp.uint8, wp.uint16, wp.uint32, wp.float16, wp.float32,
-                                   wp.bfloat16], ids=lambda t: t.__name__)  # fmt: skip
+@pytest.mark.parametrize(
+    "dtype",
+    [wp.bool, wp.int8, wp.int32, wp.uint8, wp.uint16, wp.uint32, wp.float16, wp.float32, wp.bfloat16],
+    ids=lambda t: t.__name__,
+)
 def test_one_memory_both_ways(dtype):
     x = jnp.arange(6).reshape(2, 3).astype(wp.dtype_to_jax(dtype))
     a = wp.from_jax(x)
@@ -68,16 +71,19 @@ class Pair:
     a: float
 
 
-@pytest.mark.parametrize("act, message", [
-    (lambda: wp.from_jax(np.zeros(3)), "jax_array is ndarray"),
-    (lambda: jax.jit(lambda x: wp.from_jax(x).shape[0])(jnp.zeros(3)), "traced JAX array"),
-    (lambda: wp.from_jax(jnp.zeros((4, 2)), dtype=wp.vec3), r"trailing extents \(3,\)"),
-    (lambda: wp.from_jax(jnp.float32(3.0)), "without extents"),
-    (lambda: wp.from_jax(jnp.zeros(3), dtype=int), "float32 of shape"),
-    (lambda: wp.to_jax(jnp.zeros(3)), "a warpsim array"),
-    (lambda: wp.to_jax(wp.zeros(3, dtype=Pair)), "structs"),
-    (lambda: wp.to_jax(wp.zeros(3, dtype=wp.float64)), "jax_enable_x64"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "act, message",
+    [
+        (lambda: wp.from_jax(np.zeros(3)), "jax_array is ndarray"),
+        (lambda: jax.jit(lambda x: wp.from_jax(x).shape[0])(jnp.zeros(3)), "traced JAX array"),
+        (lambda: wp.from_jax(jnp.zeros((4, 2)), dtype=wp.vec3), r"trailing extents \(3,\)"),
+        (lambda: wp.from_jax(jnp.float32(3.0)), "without extents"),
+        (lambda: wp.from_jax(jnp.zeros(3), dtype=int), "float32 of shape"),
+        (lambda: wp.to_jax(jnp.zeros(3)), "a warpsim array"),
+        (lambda: wp.to_jax(wp.zeros(3, dtype=Pair)), "structs"),
+        (lambda: wp.to_jax(wp.zeros(3, dtype=wp.float64)), "jax_enable_x64"),
+    ],
+)
 def test_refusals(act, message):
     with pytest.raises(wp.errors.WarpsimError, match=message):
         act()

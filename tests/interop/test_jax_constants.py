@@ -50,10 +50,13 @@ WAYS = {
 @pytest.mark.parametrize(
     ("make", "subject", "constant"),
     [
-        (wp.jax_kernel, divide, itself), (wp.jax_kernel, divide_by_first, pair), (wp.jax_kernel, divide_halves, itself),
-        (wp.jax_kernel, divide_brain_floats, itself), (wp.jax_callable, divide_all, itself),
+        (wp.jax_kernel, divide, itself),
+        (wp.jax_kernel, divide_by_first, pair),
+        (wp.jax_kernel, divide_halves, itself),
+        (wp.jax_kernel, divide_brain_floats, itself),
+        (wp.jax_callable, divide_all, itself),
     ],
-)  # fmt: skip
+)
 def test_zeros_of_both_signs_are_two_constants(make, subject, constant, way):
     function = make(subject)
     for zero in (0.0, -0.0, 0.0):

@@ -20,6 +20,7 @@ jnp = jax.numpy
 pytestmark = pytest.mark.cpu(reason="JAX on the CPU")
 HERE = Path(__file__).resolve().parent
 
+
 @pytest.fixture(autouse=True)
 def _wide():
     """64-bit numbers, for derivatives that can be checked."""
@@ -83,13 +84,11 @@ REFERENCES = {
     "a traced number": (lambda a, b, s: jnp.sin(a) * b * b * s, (rand(4), rand(4), 0.7)),
     "sums": (lambda x, p: ((x * x).sum(1) * (x @ p)).sum()[None], (rand(4, 3), rand(3))),
     "overwrites": (lambda x: x**4 + x, (rand(5),)),
-    "in and out": (
-        lambda x, v: [x * (v - x * x * v * 0.1) + x * x * 0.1, v - x * x * v * 0.1], (rand(3), 2 * rand(3)),
-    ),
+    "in and out": (lambda x, v: [x * (v - x * x * v * 0.1) + x * x * 0.1, v - x * x * v * 0.1], (rand(3), 2 * rand(3))),
     "in place": (lambda x, k: x * k, (rand(3), 2 * rand(3))),
     "matrices": (lambda a, b: a @ b, (rand(2, 3), rand(3, 4))),
     "a function": (lambda x, k: ((x**4 + x) * k) ** 2, (rand(4), 2 * rand(4))),
-}  # fmt: skip
+}
 EACH = pytest.mark.parametrize("name", KERNELS)
 
 
@@ -187,8 +186,12 @@ def test_simple_kernels_run_without_python(monkeypatch):
         assert_same(jax.jit(f)(*args), reference(*args))
         grads = jax.jit(jax.grad(lambda *xs, f=f: f(*xs).sum()))(*args)
         assert_same(grads, jax.grad(lambda *xs, r=reference: r(*xs).sum())(*args))
-        assert_same(*(jax.jit(lambda x, g=g, r=args[1:]: jax.jvp(lambda y: g(y, *r), (x,), (x,)))(args[0])
-                      for g in (f, reference)))  # fmt: skip
+        assert_same(
+            *(
+                jax.jit(lambda x, g=g, r=args[1:]: jax.jvp(lambda y: g(y, *r), (x,), (x,)))(args[0])
+                for g in (f, reference)
+            )
+        )
 
 
 def test_large_launches_use_threads_and_equal_launches():
@@ -268,17 +271,20 @@ def test_a_kernel_without_derivatives():
         jax.grad(lambda x: f(x)[0].sum())(jnp.ones(3))
 
 
-@pytest.mark.parametrize("act, message", [
-    (lambda: wp.jax_kernel(square)(jnp.ones(3, dtype=jnp.float32)), r"array of float32[\s\S]*astype\('float64'\)"),
-    (lambda: wp.jax_kernel(square)(jnp.ones((3, 3))), r"shape \(3, 3\)"),
-    (lambda: wp.jax_kernel(square)([1.0]), "is list"),
-    (lambda: wp.jax_kernel(waves, num_outputs=2)(jnp.ones(3), jnp.ones(3)), "got 2 arguments"),
-    (lambda: wp.jax_kernel(waves, num_outputs=2)(jnp.ones(3), jnp.ones(3), "x"), "'s' of kernel 'waves' is str"),
-    (lambda: wp.jax_kernel(energy, output_dims=1)(jnp.ones((3, 3)), jnp.ones(2)), r"shape \(2,\)"),
-    (lambda: wp.jax_kernel(power)(jnp.ones(3), jnp.float64(2.7)), r"'n' of kernel 'power' is an array of float64"),
-    (lambda: wp.jax_kernel(square, vmap_method="all"), "vmap_method='all'"),
-    (lambda: wp.jax_kernel(square)(jnp.ones(3), output_dims={"z": 3}), "names"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "act, message",
+    [
+        (lambda: wp.jax_kernel(square)(jnp.ones(3, dtype=jnp.float32)), r"array of float32[\s\S]*astype\('float64'\)"),
+        (lambda: wp.jax_kernel(square)(jnp.ones((3, 3))), r"shape \(3, 3\)"),
+        (lambda: wp.jax_kernel(square)([1.0]), "is list"),
+        (lambda: wp.jax_kernel(waves, num_outputs=2)(jnp.ones(3), jnp.ones(3)), "got 2 arguments"),
+        (lambda: wp.jax_kernel(waves, num_outputs=2)(jnp.ones(3), jnp.ones(3), "x"), "'s' of kernel 'waves' is str"),
+        (lambda: wp.jax_kernel(energy, output_dims=1)(jnp.ones((3, 3)), jnp.ones(2)), r"shape \(2,\)"),
+        (lambda: wp.jax_kernel(power)(jnp.ones(3), jnp.float64(2.7)), r"'n' of kernel 'power' is an array of float64"),
+        (lambda: wp.jax_kernel(square, vmap_method="all"), "vmap_method='all'"),
+        (lambda: wp.jax_kernel(square)(jnp.ones(3), output_dims={"z": 3}), "names"),
+    ],
+)
 def test_refusals(act, message):
     with pytest.raises(wp.errors.WarpsimError, match=message):
         act()
@@ -311,8 +317,10 @@ def test_two_processes():
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     command = [sys.executable, str(HERE / "jax_processes.py")]
-    runs = [subprocess.Popen([*command, str(k), str(port)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-            for k in range(2)]  # fmt: skip
+    runs = [
+        subprocess.Popen([*command, str(k), str(port)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for k in range(2)
+    ]
     for k, run in enumerate(runs):
         out, err = run.communicate(timeout=200)
         assert run.returncode == 0 and f"process {k} of 2 agrees with one process" in out, err

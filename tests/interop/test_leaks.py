@@ -34,9 +34,9 @@ def through_torch(x, a):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("convert", [
-    through_dlpack, through_capsules, through_numpy, through_the_array_interface, through_torch,
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "convert", [through_dlpack, through_capsules, through_numpy, through_the_array_interface, through_torch]
+)
 def test_fifty_thousand_conversions_take_no_memory(convert):
     x, a = np.zeros(4096, np.float32), wp.zeros(4096, dtype=float)
     assert convert(x, a) == (x.ctypes.data, a.ptr)

@@ -10,8 +10,9 @@ import warpsim as wp
 numba = pytest.importorskip("numba", reason="Numba is not installed")
 from_numba = pytest.importorskip("warpsim.interop.numba.from_numba")
 pytestmark = [
-    pytest.mark.cpu(reason="machine code of Numba on the CPU"), pytest.mark.not_for_cuda("is machine code of the CPU"),
-]  # fmt: skip
+    pytest.mark.cpu(reason="machine code of Numba on the CPU"),
+    pytest.mark.not_for_cuda("is machine code of the CPU"),
+]
 
 F = wp.array(dtype=wp.float64)
 HOSTS = pytest.mark.parametrize("device", ["cpu", "interp"])
@@ -100,8 +101,9 @@ def test_declared_derivatives(device):
     tape.backward(grads={e: wp.ones(9, dtype=wp.float64, device=device)})
     slope = bond_slopes.py_func(r.numpy(), 1.5)[0] + r.numpy()
     np.testing.assert_allclose(r.grad.numpy(), slope, rtol=1e-12)
-    moved = wp.autograd.jvp(energies, 9, [r, 1.5, e], tangents={"r": wp.ones(9, dtype=wp.float64, device=device)},
-                            device=device)  # fmt: skip
+    moved = wp.autograd.jvp(
+        energies, 9, [r, 1.5, e], tangents={"r": wp.ones(9, dtype=wp.float64, device=device)}, device=device
+    )
     np.testing.assert_allclose(moved["e"].numpy(), slope, rtol=1e-12)
 
 
@@ -228,15 +230,18 @@ def calls_dispatcher(x: F):
     x[wp.tid()] = half_square(x[wp.tid()])
 
 
-@pytest.mark.parametrize("act, message", [
-    (lambda: wp.from_numba(math.sin), "no Numba function"),
-    (lambda: wp.from_numba(bond, derivative=3.0), "3.0 is no Numba function"),
-    (lambda: wp.to_numba(3.0), "3.0 is no function"),
-    (lambda: wp.to_numba(of_vectors)(1.0), r"no overload[\s\S]*vec3f"),
-    (lambda: wp.to_numba(root)((1.0, 2.0)), "expected: numbers"),
-    (lambda: wp.to_numba(root)(), "no parameters|overload"),
-    (lambda: wp.launch(calls_dispatcher, 1, [wp.zeros(1, dtype=wp.float64)]), r"wp.from_numba\(half_square\)"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "act, message",
+    [
+        (lambda: wp.from_numba(math.sin), "no Numba function"),
+        (lambda: wp.from_numba(bond, derivative=3.0), "3.0 is no Numba function"),
+        (lambda: wp.to_numba(3.0), "3.0 is no function"),
+        (lambda: wp.to_numba(of_vectors)(1.0), r"no overload[\s\S]*vec3f"),
+        (lambda: wp.to_numba(root)((1.0, 2.0)), "expected: numbers"),
+        (lambda: wp.to_numba(root)(), "no parameters|overload"),
+        (lambda: wp.launch(calls_dispatcher, 1, [wp.zeros(1, dtype=wp.float64)]), r"wp.from_numba\(half_square\)"),
+    ],
+)
 def test_refusals(act, message):
     with pytest.raises((wp.errors.WarpsimError, numba.core.errors.TypingError), match=message):
         act()

@@ -143,19 +143,25 @@ def test_devices():
             wp.stream_from_paddle()
 
 
-@pytest.mark.parametrize("act, message", [
-    (lambda: wp.from_paddle([1.0]), r"t is list[\s\S]*paddle.Tensor"),
-    (lambda: wp.from_paddle(paddle.zeros([2], dtype="complex64")), "a tensor of paddle.complex64"),
-    (lambda: wp.from_paddle(paddle.zeros([4, 2]), dtype=wp.vec3), r"of shape \(4, 2\) as vec3f"),
-    (lambda: wp.from_paddle(paddle.zeros([3]), dtype=wp.float64), "paddle.float32 as float64"),
-    (lambda: wp.from_paddle(paddle.to_tensor(1.0)), "rank 0"),
-    (lambda: wp.from_paddle(paddle.sparse.sparse_coo_tensor([[0], [1]], [1.0], [2, 2])), "sparse"),
-    (lambda: wp.from_paddle(paddle.zeros([2], dtype="int32"), requires_grad=True), "expected: floats"),
-    (lambda: wp.from_paddle(paddle.zeros([2]), requires_grad=True, grad=paddle.zeros([3])), r"expected: shape \(2,\)"),
-    (lambda: wp.to_paddle(np.zeros(3)), "a is ndarray"),
-    (lambda: wp.to_paddle(wp.zeros(2, dtype=int), requires_grad=True), "cannot require a gradient"),
-    (lambda: wp.to_paddle(wp.array(np.broadcast_to(np.float32(1), 3), copy=False)), "read-only"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "act, message",
+    [
+        (lambda: wp.from_paddle([1.0]), r"t is list[\s\S]*paddle.Tensor"),
+        (lambda: wp.from_paddle(paddle.zeros([2], dtype="complex64")), "a tensor of paddle.complex64"),
+        (lambda: wp.from_paddle(paddle.zeros([4, 2]), dtype=wp.vec3), r"of shape \(4, 2\) as vec3f"),
+        (lambda: wp.from_paddle(paddle.zeros([3]), dtype=wp.float64), "paddle.float32 as float64"),
+        (lambda: wp.from_paddle(paddle.to_tensor(1.0)), "rank 0"),
+        (lambda: wp.from_paddle(paddle.sparse.sparse_coo_tensor([[0], [1]], [1.0], [2, 2])), "sparse"),
+        (lambda: wp.from_paddle(paddle.zeros([2], dtype="int32"), requires_grad=True), "expected: floats"),
+        (
+            lambda: wp.from_paddle(paddle.zeros([2]), requires_grad=True, grad=paddle.zeros([3])),
+            r"expected: shape \(2,\)",
+        ),
+        (lambda: wp.to_paddle(np.zeros(3)), "a is ndarray"),
+        (lambda: wp.to_paddle(wp.zeros(2, dtype=int), requires_grad=True), "cannot require a gradient"),
+        (lambda: wp.to_paddle(wp.array(np.broadcast_to(np.float32(1), 3), copy=False)), "read-only"),
+    ],
+)
 def test_refusals(act, message):
     with pytest.raises(wp.errors.WarpsimError, match=message):
         act()

@@ -13,8 +13,7 @@ import warpsim as wp
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 pytestmark = pytest.mark.cpu(reason="tensors of the CPU build of PyTorch")
 
-DTYPES = [wp.bool, wp.int8, wp.int16, wp.int32, wp.int64, wp.uint8, wp.float16, wp.float32,
-          wp.float64, wp.bfloat16]  # fmt: skip
+DTYPES = [wp.bool, wp.int8, wp.int16, wp.int32, wp.int64, wp.uint8, wp.float16, wp.float32, wp.float64, wp.bfloat16]
 
 
 @wp.kernel
@@ -50,9 +49,10 @@ def test_wide_unsigned_integers_are_lent_as_signed_ones(dtype):
     assert wp.from_torch(torch.tensor([7], dtype=unsigned)).dtype is dtype is wp.dtype_from_torch(unsigned)
 
 
-@pytest.mark.parametrize("shape, dtype, outer", [
-    ((4, 3), wp.vec3, (4,)), ((2, 4, 3), wp.vec3, (2, 4)), ((5, 2, 2), wp.mat22, (5,)), ((6, 7), wp.transform, (6,)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "shape, dtype, outer",
+    [((4, 3), wp.vec3, (4,)), ((2, 4, 3), wp.vec3, (2, 4)), ((5, 2, 2), wp.mat22, (5,)), ((6, 7), wp.transform, (6,))],
+)
 def test_elements_are_trailing_extents(shape, dtype, outer):
     t = torch.rand(shape)
     a = wp.from_torch(t, dtype=dtype)
@@ -193,24 +193,30 @@ class Pair:
     a: float
 
 
-@pytest.mark.parametrize("act, message", [
-    (lambda: wp.from_torch([1.0]), r"t is list[\s\S]*torch.Tensor"),
-    (lambda: wp.from_torch(torch.zeros(2, dtype=torch.complex64)), "a tensor of torch.complex64"),
-    (lambda: wp.from_torch(torch.zeros(4, 2), dtype=wp.vec3), r"shape \(4, 2\) as vec3f[\s\S]*trailing extents \(3,\)"),
-    (lambda: wp.from_torch(torch.zeros(3), dtype=wp.vec3), "trailing extents"),
-    (lambda: wp.from_torch(torch.zeros(3), dtype=wp.float64), "torch.float32 as float64"),
-    (lambda: wp.from_torch(torch.zeros(3, 4).T, dtype=wp.vec3), "components of elements lie apart"),
-    (lambda: wp.from_torch(torch.zeros(2, 2).to_sparse()), "layout torch.sparse_coo"),
-    (lambda: wp.from_torch(torch.zeros(2, device="meta")), "on meta"),
-    (lambda: wp.from_torch(torch.zeros(1, 1, 1, 1, 1)), "rank 5"),
-    (lambda: wp.from_torch(torch.tensor(1.0)), "rank 0"),
-    (lambda: wp.from_torch(torch.zeros(2, dtype=torch.int32), requires_grad=True), "expected: floats"),
-    (lambda: wp.from_torch(torch.zeros(2), requires_grad=True, grad=torch.zeros(3)), r"expected: shape \(2,\)"),
-    (lambda: wp.to_torch(np.zeros(3)), "a is ndarray"),
-    (lambda: wp.to_torch(wp.zeros(2, dtype=int), requires_grad=True), "cannot require a gradient"),
-    (lambda: wp.to_torch(wp.zeros(2, dtype=Pair)), "array of structs"),
-    (lambda: wp.to_torch(wp.array(np.broadcast_to(np.float32(1), 3), copy=False)), "read-only"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "act, message",
+    [
+        (lambda: wp.from_torch([1.0]), r"t is list[\s\S]*torch.Tensor"),
+        (lambda: wp.from_torch(torch.zeros(2, dtype=torch.complex64)), "a tensor of torch.complex64"),
+        (
+            lambda: wp.from_torch(torch.zeros(4, 2), dtype=wp.vec3),
+            r"shape \(4, 2\) as vec3f[\s\S]*trailing extents \(3,\)",
+        ),
+        (lambda: wp.from_torch(torch.zeros(3), dtype=wp.vec3), "trailing extents"),
+        (lambda: wp.from_torch(torch.zeros(3), dtype=wp.float64), "torch.float32 as float64"),
+        (lambda: wp.from_torch(torch.zeros(3, 4).T, dtype=wp.vec3), "components of elements lie apart"),
+        (lambda: wp.from_torch(torch.zeros(2, 2).to_sparse()), "layout torch.sparse_coo"),
+        (lambda: wp.from_torch(torch.zeros(2, device="meta")), "on meta"),
+        (lambda: wp.from_torch(torch.zeros(1, 1, 1, 1, 1)), "rank 5"),
+        (lambda: wp.from_torch(torch.tensor(1.0)), "rank 0"),
+        (lambda: wp.from_torch(torch.zeros(2, dtype=torch.int32), requires_grad=True), "expected: floats"),
+        (lambda: wp.from_torch(torch.zeros(2), requires_grad=True, grad=torch.zeros(3)), r"expected: shape \(2,\)"),
+        (lambda: wp.to_torch(np.zeros(3)), "a is ndarray"),
+        (lambda: wp.to_torch(wp.zeros(2, dtype=int), requires_grad=True), "cannot require a gradient"),
+        (lambda: wp.to_torch(wp.zeros(2, dtype=Pair)), "array of structs"),
+        (lambda: wp.to_torch(wp.array(np.broadcast_to(np.float32(1), 3), copy=False)), "read-only"),
+    ],
+)
 def test_refusals(act, message):
     with pytest.raises(wp.errors.WarpsimError, match=message):
         act()
@@ -281,9 +287,11 @@ def test_memory_that_is_not_aligned_is_refused():
         call(torch.zeros(10))
 
 
-@pytest.mark.parametrize("view", [
-    lambda base: base[::2, 1], lambda base: base.t()[2], lambda base: base[1:5, 2],
-], ids=["every second", "of the transpose", "column"])  # fmt: skip
+@pytest.mark.parametrize(
+    "view",
+    [lambda base: base[::2, 1], lambda base: base.t()[2], lambda base: base[1:5, 2]],
+    ids=["every second", "of the transpose", "column"],
+)
 @pytest.mark.parametrize("by_autograd", [True, False])
 def test_gradients_of_strided_tensors_have_their_strides(view, by_autograd):
     """The gradient that is made for a column of a tensor has room for its strides, in `t.grad` or of its own."""

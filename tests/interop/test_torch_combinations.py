@@ -58,8 +58,10 @@ def test_gradients_of_some_inputs_of_some_outputs(chosen, used):
 
 @EACH
 def test_batches_of_some_inputs(chosen):
-    args = [m if c else a for m, a, c in zip((rand(3, 4), rand(4, 3), rand(3)), (rand(4), rand(4), rand()), chosen,
-                                             strict=True)]  # fmt: skip
+    args = [
+        m if c else a
+        for m, a, c in zip((rand(3, 4), rand(4, 3), rand(3)), (rand(4), rand(4), rand()), chosen, strict=True)
+    ]
     axes = tuple(axis if c else None for axis, c in zip((0, 1, 0), chosen, strict=True))
 
     def total(g):

@@ -83,8 +83,9 @@ def test_calls_and_gradients_like_earlier_ones(name, number):
     """Plain numbers and tensors of float64, which repeated calls describe without arrays of their own."""
     f, reference, args = case(name)
     if name == "sums" and number is not None:  # a vector that is a number, as numbers are
-        f, reference = (lambda x, g=f: g(x, wp.vec3d(1.0, 2.0, number))), (
-            lambda x, g=reference: g(x, torch.tensor([1.0, 2.0, number], dtype=torch.float64))
+        f, reference = (
+            (lambda x, g=f: g(x, wp.vec3d(1.0, 2.0, number))),
+            (lambda x, g=reference: g(x, torch.tensor([1.0, 2.0, number], dtype=torch.float64))),
         )
         args = args[:1]
     for _ in range(3):
@@ -302,13 +303,16 @@ def test_empty_tensors():
     assert a.grad.shape == (0,) and k.grad.tolist() == [0.0]
 
 
-@pytest.mark.parametrize("change, layout", [
-    (lambda t: t.to_sparse(), "of layout torch.sparse_coo"),
-    (lambda t: t.to_sparse_csr(), "of layout torch.sparse_csr"),
-    (lambda t: t.to_mkldnn(), "of layout torch._mkldnn"),
-    (lambda t: torch.nested.nested_tensor([t[0], t[1]]), "nested"),
-    (lambda t: torch.nested.nested_tensor([t[0], t[1]], layout=torch.jagged), "nested"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "change, layout",
+    [
+        (lambda t: t.to_sparse(), "of layout torch.sparse_coo"),
+        (lambda t: t.to_sparse_csr(), "of layout torch.sparse_csr"),
+        (lambda t: t.to_mkldnn(), "of layout torch._mkldnn"),
+        (lambda t: torch.nested.nested_tensor([t[0], t[1]]), "nested"),
+        (lambda t: torch.nested.nested_tensor([t[0], t[1]], layout=torch.jagged), "nested"),
+    ],
+)
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_tensors_without_strides_are_refused(change, layout):
     """In the first call, in one that would repeat another, where a gradient is wanted and in a compiled graph."""
@@ -385,23 +389,26 @@ def unannotated(x, y):
     pass
 
 
-@pytest.mark.parametrize("act, message", [
-    (lambda: wp.torch_op(generic), "is generic"),
-    (lambda: wp.torch_op(unannotated), "no types for x, y"),
-    (lambda: wp.torch_op(3), "3 is no operator"),
-    (lambda: wp.torch_op(linear, num_outputs=4), "num_outputs=4"),
-    (lambda: wp.torch_op(linear, in_out_argnames=["z"]), "has no input 'z'"),
-    (lambda: CASES["linear"][0](rand(3)), "got 1 argument"),
-    (lambda: CASES["linear"][0](rand(3), 2.0), "argument 'k' of kernel 'linear' is float"),
-    (lambda: CASES["linear"][0](None, rand(1)), r"'a' of kernel 'linear' is NoneType[\s\S]*expected: a tensor"),
-    (lambda: CASES["linear"][0](np.zeros(3), rand(1)), "argument 'a' of kernel 'linear' is ndarray"),
-    (lambda: CASES["linear"][0](torch.rand(3), rand(1)), r"tensor of torch.float32[\s\S]*torch.float64"),
-    (lambda: CASES["linear"][0](rand(3, 2), rand(1)), r"shape \(3, 2\)"),
-    (lambda: CASES["sums"][0](rand(3, 2), rand(3)), r"expected: \(n, 3\)"),
-    (lambda: CASES["linear"][0](rand(3), rand(1), output_dims={"z": 3}), r"names \['z'\]"),
-    (lambda: CASES["linear"][0](rand(3), rand(1), launch_dims="three"), "integer"),
-    (lambda: CASES["linear"][0](rand(3), torch.zeros(1, dtype=torch.float64, device="meta")), "one device|meta"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "act, message",
+    [
+        (lambda: wp.torch_op(generic), "is generic"),
+        (lambda: wp.torch_op(unannotated), "no types for x, y"),
+        (lambda: wp.torch_op(3), "3 is no operator"),
+        (lambda: wp.torch_op(linear, num_outputs=4), "num_outputs=4"),
+        (lambda: wp.torch_op(linear, in_out_argnames=["z"]), "has no input 'z'"),
+        (lambda: CASES["linear"][0](rand(3)), "got 1 argument"),
+        (lambda: CASES["linear"][0](rand(3), 2.0), "argument 'k' of kernel 'linear' is float"),
+        (lambda: CASES["linear"][0](None, rand(1)), r"'a' of kernel 'linear' is NoneType[\s\S]*expected: a tensor"),
+        (lambda: CASES["linear"][0](np.zeros(3), rand(1)), "argument 'a' of kernel 'linear' is ndarray"),
+        (lambda: CASES["linear"][0](torch.rand(3), rand(1)), r"tensor of torch.float32[\s\S]*torch.float64"),
+        (lambda: CASES["linear"][0](rand(3, 2), rand(1)), r"shape \(3, 2\)"),
+        (lambda: CASES["sums"][0](rand(3, 2), rand(3)), r"expected: \(n, 3\)"),
+        (lambda: CASES["linear"][0](rand(3), rand(1), output_dims={"z": 3}), r"names \['z'\]"),
+        (lambda: CASES["linear"][0](rand(3), rand(1), launch_dims="three"), "integer"),
+        (lambda: CASES["linear"][0](rand(3), torch.zeros(1, dtype=torch.float64, device="meta")), "one device|meta"),
+    ],
+)
 def test_refusals(act, message):
     with pytest.raises((wp.errors.WarpsimError, RuntimeError), match=message):
         act()

@@ -71,7 +71,7 @@ OPERATORS = {
     "sums of vectors": (sums, lambda x, p: ((x * x).sum(1) * (x @ p)).sum()[None], ("n3", "3")),
     "integers too": (lambda a, b: integers(a, b, 0.5)[0], lambda a, b: a.sin() * b * b * 0.5, ("n", "n")),
     "float32": (float32, lambda x, y: (2.0 * x * x + torch.tensor([1.0, 2.0, 3.0])) * y.sum(), ("n3", "n")),
-}  # fmt: skip
+}
 
 
 def tensors_for(name, n, make=rand):
@@ -195,8 +195,14 @@ TRACERS = {
     "compiled autograd": (by_compiled_autograd, {"autograd"}),
 }
 SLOW = {"strict export", "export", "export of any size", "compile, eager", "compile, aot_eager", "compiled autograd"}
-ONE_SHAPE = {"make_fx", "make_fx of fake tensors", "make_fx before autograd", "make_fx of functionalize", "export",
-             "strict export"}  # fmt: skip
+ONE_SHAPE = {
+    "make_fx",
+    "make_fx of fake tensors",
+    "make_fx before autograd",
+    "make_fx of functionalize",
+    "export",
+    "strict export",
+}
 OF_SHAPE = {"jacrev", "jacfwd", "hessian"}  # PyTorch's own loops over elements
 
 
@@ -348,13 +354,16 @@ def test_classes_of_tensors_are_kept():
     assert_same(found.as_subclass(torch.Tensor), function(a, b))
 
 
-@pytest.mark.parametrize("trace, message", [
-    (lambda a, b: torch.jit.trace(function, (a, b)), "in torch.jit.trace, whose graphs keep the extents"),
-    (lambda a, b: functionalize(grad(loss(function)))(a, b), "leave functionalize out"),
-    (lambda a, b: functionalize(vmap(function))(a[None], b[None]), "leave functionalize out"),
-    (lambda a, b: exported(grad(loss(function)), (a, b), strict=False), "torch.func that torch.export"),
-    (lambda a, b: make_fx(grad(loss(function)), pre_dispatch=True)(a, b), r"make_fx\(pre_dispatch=True\) traces"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "trace, message",
+    [
+        (lambda a, b: torch.jit.trace(function, (a, b)), "in torch.jit.trace, whose graphs keep the extents"),
+        (lambda a, b: functionalize(grad(loss(function)))(a, b), "leave functionalize out"),
+        (lambda a, b: functionalize(vmap(function))(a[None], b[None]), "leave functionalize out"),
+        (lambda a, b: exported(grad(loss(function)), (a, b), strict=False), "torch.func that torch.export"),
+        (lambda a, b: make_fx(grad(loss(function)), pre_dispatch=True)(a, b), r"make_fx\(pre_dispatch=True\) traces"),
+    ],
+)
 def test_refusals(trace, message):
     with pytest.raises(wp.errors.WarpsimError, match=message):
         trace(rand(4), rand(4))
@@ -365,11 +374,15 @@ def test_refusals(trace, message):
 
 
 def differentiated(g, rng):
-    return rng.choice([
-        grad(loss(g), rng.choice([0, 1, (0, 1)])), jacrev(loss(g)), jacfwd(loss(g), 1),
-        lambda a, b: jvp(g, (a, b), (a.cos(), b.sin()))[1],
-        lambda a, b: vjp(loss(g), a, b)[1](torch.full((), 2.0, dtype=a.dtype)),
-    ])  # fmt: skip
+    return rng.choice(
+        [
+            grad(loss(g), rng.choice([0, 1, (0, 1)])),
+            jacrev(loss(g)),
+            jacfwd(loss(g), 1),
+            lambda a, b: jvp(g, (a, b), (a.cos(), b.sin()))[1],
+            lambda a, b: vjp(loss(g), a, b)[1](torch.full((), 2.0, dtype=a.dtype)),
+        ]
+    )
 
 
 def in_batches(g, rng):
@@ -384,9 +397,13 @@ def in_batches(g, rng):
 
 
 def composed(g, rng):
-    return rng.choice([
-        lambda a, b: flat(g(a.sin(), b)), lambda a, b: flat(g(b, a)), lambda a, b: [y.exp() for y in flat(g(a, a * b))],
-    ])  # fmt: skip
+    return rng.choice(
+        [
+            lambda a, b: flat(g(a.sin(), b)),
+            lambda a, b: flat(g(b, a)),
+            lambda a, b: [y.exp() for y in flat(g(a, a * b))],
+        ]
+    )
 
 
 def nest(g, seed):

@@ -51,9 +51,11 @@ def run(folder: Path, test: str, tests: Path = TESTS) -> int:
         str(tests.parent / "pyproject.toml"), "--rootdir", str(tests.parent), str(tests / test),
     ]  # fmt: skip
     environment = {
-        **os.environ, "PYTHONPATH": str(folder), "WARPSIM_CACHE_PATH": str(folder / "cache"),
+        **os.environ,
+        "PYTHONPATH": str(folder),
+        "WARPSIM_CACHE_PATH": str(folder / "cache"),
         "PYTHONDONTWRITEBYTECODE": "1",
-    }  # fmt: skip
+    }
     try:
         done = subprocess.run(
             command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=SECONDS

@@ -60,9 +60,7 @@ def test_a_quadratic_of_condition_1000(history):
     turn = np.linalg.qr(rng.standard_normal((40, 40)))[0]
     matrix, goal = turn @ np.diag(np.geomspace(1.0, 1000.0, 40)) @ turn.T, rng.standard_normal(40)
     x = parameter(np.zeros(40))
-    closure = closure_of(
-        [x], lambda v: 0.5 * (v - goal) @ matrix @ (v - goal), lambda v: [matrix @ (v - goal)]
-    )  # fmt: skip
+    closure = closure_of([x], lambda v: 0.5 * (v - goal) @ matrix @ (v - goal), lambda v: [matrix @ (v - goal)])
     result = LBFGS([x], history=history).minimize(closure, max_iterations=2000)
     assert result.reason == "gradient" and result.gradient <= 1e-7
     np.testing.assert_allclose(x.numpy(), goal, atol=1e-6)

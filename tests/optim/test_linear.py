@@ -27,8 +27,14 @@ def system(n, kind="spd", seed=0):
     return matrix, rng.standard_normal(n)
 
 
-CASES = [("cg", "spd"), ("cr", "spd"), ("cr", "indefinite"), ("bicgstab", "general"), ("gmres", "general"),
-         ("gmres", "indefinite")]  # fmt: skip
+CASES = [
+    ("cg", "spd"),
+    ("cr", "spd"),
+    ("cr", "indefinite"),
+    ("bicgstab", "general"),
+    ("gmres", "general"),
+    ("gmres", "indefinite"),
+]
 
 
 @pytest.mark.parametrize("n", [1, 2, 9, 60])
@@ -129,8 +135,13 @@ def test_tolerances():
 def test_the_callback_is_called_as_often_as_asked():
     matrix, b = system(30)
     seen = []
-    found = cg(wp.array(matrix), wp.array(b), wp.zeros(30, dtype=wp.float64), check_every=3,
-               callback=lambda k, residual, tolerance: seen.append((k, residual, tolerance)))  # fmt: skip
+    found = cg(
+        wp.array(matrix),
+        wp.array(b),
+        wp.zeros(30, dtype=wp.float64),
+        check_every=3,
+        callback=lambda k, residual, tolerance: seen.append((k, residual, tolerance)),
+    )
     assert [k for k, _, _ in seen] == list(range(3, found.iterations + 1, 3))
     assert seen[-1][1] < seen[0][1] and {t for _, _, t in seen} == {found.tolerance}
 
@@ -171,8 +182,13 @@ def test_maxiter_is_kept():
 
 def test_a_tolerance_below_rounding_ends_in_stagnation():
     matrix, b = system(30)
-    found = cg(wp.array(matrix.astype(np.float32)), wp.array(b.astype(np.float32)),
-               wp.zeros(30, dtype=wp.float32), tol=1e-12, maxiter=100_000)  # fmt: skip
+    found = cg(
+        wp.array(matrix.astype(np.float32)),
+        wp.array(b.astype(np.float32)),
+        wp.zeros(30, dtype=wp.float32),
+        tol=1e-12,
+        maxiter=100_000,
+    )
     assert found.reason == "stagnated" and found.iterations < 1000
     assert found.residual < 1e-4 * np.linalg.norm(b)
 

@@ -89,8 +89,14 @@ def test_sparse_gradients_stand_on_the_pattern(name):
 
 
 @wp.kernel
-def _springs(k: wp.array(dtype=wp.float64), x: wp.array(dtype=wp.float64), y: wp.array(dtype=wp.float64),
-             z: wp.array(dtype=wp.float64), a: wp.float64, b: wp.float64):  # fmt: skip
+def _springs(
+    k: wp.array(dtype=wp.float64),
+    x: wp.array(dtype=wp.float64),
+    y: wp.array(dtype=wp.float64),
+    z: wp.array(dtype=wp.float64),
+    a: wp.float64,
+    b: wp.float64,
+):
     """A chain of springs between walls: spring i joins the masses i - 1 and i."""
     i = wp.tid()
     force = (k[i] + k[i + 1]) * x[i]

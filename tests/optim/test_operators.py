@@ -19,7 +19,7 @@ def matrices(n=9, dtype=np.float64):
     twice = sparse.coo_matrix(dense)
     double = sparse.coo_matrix(
         (np.concatenate([twice.data / 2, twice.data / 2]), (np.tile(twice.row, 2), np.tile(twice.col, 2))), (n, n)
-    )  # fmt: skip
+    )
     return dense, [wp.array(dense), CsrMatrix.from_scipy(csr), csr, csr.tocsc(), csr.tobsr((3, 3)), double]
 
 

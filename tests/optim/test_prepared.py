@@ -114,8 +114,12 @@ def test_operands_that_do_not_fit():
     with pytest.raises(ArrayError, match="x has"):
         CG(A, right, wp.zeros(11, dtype=wp.float64))
     state = CG(A, right, x)
-    for operands in ({"x": wp.zeros(11, dtype=wp.float64)}, {"b": wp.zeros(11, dtype=wp.float64)},
-                     {"b": wp.zeros(12)}, {"A": wp.zeros((3, 3), dtype=wp.float64)}):  # fmt: skip
+    for operands in (
+        {"x": wp.zeros(11, dtype=wp.float64)},
+        {"b": wp.zeros(11, dtype=wp.float64)},
+        {"b": wp.zeros(12)},
+        {"A": wp.zeros((3, 3), dtype=wp.float64)},
+    ):
         with pytest.raises(ArrayError):
             state(**operands)
 

@@ -194,9 +194,11 @@ def test_state_that_does_not_fit_a_single_step():
     x, g = wp.zeros(3, dtype=wp.vec3), wp.ones(3, dtype=wp.vec3)
     fits = wp.zeros(9, dtype=float)
     for m, error in (
-        (wp.zeros(8, dtype=float), ArrayError), (wp.zeros(3, dtype=wp.vec3d), ArrayTypeError),
-        (np.zeros(9), ArgumentTypeError), (None, ArgumentTypeError),
-    ):  # fmt: skip
+        (wp.zeros(8, dtype=float), ArrayError),
+        (wp.zeros(3, dtype=wp.vec3d), ArrayTypeError),
+        (np.zeros(9), ArgumentTypeError),
+        (None, ArgumentTypeError),
+    ):
         with pytest.raises(error):
             Adam.step_detail(g, m, fits, 0.1, 0.9, 0.99, 0, 1e-8, x)
         with pytest.raises(error):

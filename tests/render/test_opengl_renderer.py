@@ -108,9 +108,11 @@ def test_lines_planes_grounds_and_a_camera_that_turns():
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
-@pytest.mark.parametrize("outline", [
-    cylinder_outline(0.5, 1.0), cone_outline(0.5, 1.0), capsule_outline(0.5, 1.0), arrow_outline(0.1, 1.0, 0.2, 0.4),
-], ids=["cylinder", "cone", "capsule", "arrow"])  # fmt: skip
+@pytest.mark.parametrize(
+    "outline",
+    [cylinder_outline(0.5, 1.0), cone_outline(0.5, 1.0), capsule_outline(0.5, 1.0), arrow_outline(0.1, 1.0, 0.2, 0.4)],
+    ids=["cylinder", "cone", "capsule", "arrow"],
+)
 def test_turned_solids_are_closed_and_enclose_what_their_outlines_say(axis, outline):
     """Volume by the divergence theorem against the sum of frustums; its axis is the longest extent."""
     solid = revolve(outline, axis, sides=64)

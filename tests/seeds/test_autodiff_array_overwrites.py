@@ -17,9 +17,12 @@ def compute_forces(pos: wp.array(dtype=wp.vec3d), vel: wp.array(dtype=wp.vec3d),
 
 @wp.kernel
 def simulate(
-    pos: wp.array(dtype=wp.vec3d), vel: wp.array(dtype=wp.vec3d), force: wp.array(dtype=wp.vec3d),
-    next_pos: wp.array(dtype=wp.vec3d), next_vel: wp.array(dtype=wp.vec3d),
-):  # fmt: skip
+    pos: wp.array(dtype=wp.vec3d),
+    vel: wp.array(dtype=wp.vec3d),
+    force: wp.array(dtype=wp.vec3d),
+    next_pos: wp.array(dtype=wp.vec3d),
+    next_vel: wp.array(dtype=wp.vec3d),
+):
     i = wp.tid()
     next_vel[i] = vel[i] + 0.1 * wp.cw_mul(force[i], force[i])
     next_pos[i] = pos[i] + 0.1 * next_vel[i]

@@ -33,10 +33,14 @@ def test_the_sum_of_all_neighboring_positions():
 
 @wp.kernel
 def radius_bounded_feature_aggregation(
-    query_points: wp.array(dtype=wp.vec3), ref_points: wp.array(dtype=wp.vec3),
-    ref_features: wp.array2d(dtype=wp.float32), grid: wp.uint64, radius: float, sigma: float,
+    query_points: wp.array(dtype=wp.vec3),
+    ref_points: wp.array(dtype=wp.vec3),
+    ref_features: wp.array2d(dtype=wp.float32),
+    grid: wp.uint64,
+    radius: float,
+    sigma: float,
     output_features: wp.array2d(dtype=wp.float32),
-):  # fmt: skip
+):
     tid = wp.tid()
     pos = query_points[tid]
     feature_dim = ref_features.shape[1]
@@ -78,7 +82,12 @@ def test_aggregation_of_features_within_a_radius_and_its_adjoint_launch():
     w /= w.sum(axis=1, keepdims=True) + 1e-8
     np.testing.assert_allclose(out.numpy(), w @ features, atol=1e-5)
     wp.launch(
-        radius_bounded_feature_aggregation, dim=[60], inputs=inputs, outputs=[out], adjoint=True,
-        adj_inputs=[None, None, f.grad, None, None, None], adj_outputs=[wp.array(d_out, dtype=float)],
-    )  # fmt: skip
+        radius_bounded_feature_aggregation,
+        dim=[60],
+        inputs=inputs,
+        outputs=[out],
+        adjoint=True,
+        adj_inputs=[None, None, f.grad, None, None, None],
+        adj_outputs=[wp.array(d_out, dtype=float)],
+    )
     np.testing.assert_allclose(f.grad.numpy(), w.T @ d_out, atol=1e-5)

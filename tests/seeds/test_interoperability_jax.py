@@ -24,8 +24,11 @@ jnp = jp = jax.numpy
 pytestmark = pytest.mark.cpu(reason="JAX on the CPU")
 
 jax_kernel, jax_callable, register_ffi_callback, get_jax_device = (
-    wp.jax_kernel, wp.jax_callable, wp.register_ffi_callback, wp.get_jax_device
-)  # fmt: skip
+    wp.jax_kernel,
+    wp.jax_callable,
+    wp.register_ffi_callback,
+    wp.get_jax_device,
+)
 
 
 def test_conversion_both_ways():

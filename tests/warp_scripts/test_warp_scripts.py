@@ -13,8 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = sorted((Path(__file__).resolve().parent / "scripts").glob("*.py"))
 GUIDE = ROOT / "docs" / "warp.md"
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|\bnan\b|\binf\b")
-NEEDS = {"array_views": "torch", "recording_and_devices": "pxr", "lbfgs_inverse_heat": "scipy",
-         "torch_layer": "torch"}  # fmt: skip
+NEEDS = {"array_views": "torch", "recording_and_devices": "pxr", "lbfgs_inverse_heat": "scipy", "torch_layer": "torch"}
 
 # Lines that differ on purpose, by what Warp prints there: the words of the guide that tell why.
 DIFFERENT = {
@@ -25,7 +24,9 @@ DIFFERENT = {
     "loops_and_enums": {"gradients ": "sums up counts as zero there"},
     "optimisers": {f"{n} loss": "sums up counts as zero there" for n in (30, 60, 90, 120)},
     "special_values": {
-        "acos ": "NaN stays NaN", "asin ": "NaN stays NaN", "neg ": "of 0.0 is -0.0",
+        "acos ": "NaN stays NaN",
+        "asin ": "NaN stays NaN",
+        "neg ": "of 0.0 is -0.0",
         "erfinv ": "accurate to a few units of rounding",
     },
     "recording_and_devices": {"through clone": "before the first `backward`"},
@@ -102,9 +103,15 @@ def test_scripts_are_of_a_size_that_users_write(path):
 @pytest.mark.parametrize(
     ("a", "b", "agree"),
     [
-        ("n 12 1.50000", "n  12 1.50001", True), ("n 12", "n 13", False), ("1.5e-9", "0.0", True), ("nan", "nan", True),
-        ("[1. 2.]", "[1.0, 2.0]", False), ("0.25", "0.26", True), ("0.250", "0.260", False), ("x 1", "y 1", False),
+        ("n 12 1.50000", "n  12 1.50001", True),
+        ("n 12", "n 13", False),
+        ("1.5e-9", "0.0", True),
+        ("nan", "nan", True),
+        ("[1. 2.]", "[1.0, 2.0]", False),
+        ("0.25", "0.26", True),
+        ("0.250", "0.260", False),
+        ("x 1", "y 1", False),
     ],
-)  # fmt: skip
+)
 def test_what_counts_as_the_same(a, b, agree):
     assert same(a, b) == agree

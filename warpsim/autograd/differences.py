@@ -46,9 +46,12 @@ class Differences(NamedTuple):
 
 
 def central_differences(
-    subject: Subject, pairs: Collection[tuple[str, str]], limit: int, eps: float | None,
+    subject: Subject,
+    pairs: Collection[tuple[str, str]],
+    limit: int,
+    eps: float | None,
     near: Mapping[tuple[str, str], np.ndarray] | None = None,
-) -> dict[tuple[str, str], Differences]:  # fmt: skip
+) -> dict[tuple[str, str], Differences]:
     """Difference quotients of pairs of (input, output) names, by at most `limit` numbers per input (-1: all).
 
     near: matrices to compare with; of several confirmed quotients the nearest is taken. Works in the arrays of
@@ -65,9 +68,14 @@ def central_differences(
 
 
 def _by_one_input(
-    subject: Subject, name: str, targets: list[str], limit: int, eps: float | None,
-    near: Mapping[tuple[str, str], np.ndarray], differences: dict[tuple[str, str], Differences],
-) -> None:  # fmt: skip
+    subject: Subject,
+    name: str,
+    targets: list[str],
+    limit: int,
+    eps: float | None,
+    near: Mapping[tuple[str, str], np.ndarray],
+    differences: dict[tuple[str, str], Differences],
+) -> None:
     source = Components(subject.inputs[name])
     columns = source.size if limit <= 0 else min(limit, source.size)
     for target in targets:
@@ -94,9 +102,7 @@ def _steps(subject: Subject, name: str, targets: list[str], k: int) -> list[floa
     return [middle * _FACTOR ** (1 - level) for level in range(_STEPS + min(smaller, _SMALLER_STEPS))]
 
 
-def _quotients(
-    subject: Subject, name: str, targets: list[str], k: int, step: float
-) -> dict[str, Tried]:
+def _quotients(subject: Subject, name: str, targets: list[str], k: int, step: float) -> dict[str, Tried]:
     """Differences over the distance of the two points as they are stored, which is not quite 2 * step."""
     above, high = _values(subject, name, targets, k, step)
     below, low = _values(subject, name, targets, k, -step)

@@ -41,9 +41,13 @@ from .sweeps import ForwardSweep, OfArrays, ReverseSweep
 
 @user_frames
 def jvp(
-    subject: Any, dim: Any = None, inputs: Sequence[Any] = (), outputs: Sequence[Any] = (),
-    tangents: Any = None, device: Any = None,
-) -> dict[Any, Any]:  # fmt: skip
+    subject: Any,
+    dim: Any = None,
+    inputs: Sequence[Any] = (),
+    outputs: Sequence[Any] = (),
+    tangents: Any = None,
+    device: Any = None,
+) -> dict[Any, Any]:
     """Tangents of what a kernel, a tape or a function writes, for tangents of what it reads.
 
     `jvp(kernel, dim, inputs, outputs, tangents={"x": u, "k": 1.0})` launches the kernel, and returns the

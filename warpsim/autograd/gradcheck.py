@@ -118,9 +118,14 @@ class GradientComparison:
 
 
 def compare_gradients(
-    subject: Subject, mask: Sequence[tuple[Any, Any]] | None, eps: float | None, atol: float | None,
-    rtol: float | None, max_inputs_per_var: int = -1, max_outputs_per_var: int = -1,
-) -> GradientComparison:  # fmt: skip
+    subject: Subject,
+    mask: Sequence[tuple[Any, Any]] | None,
+    eps: float | None,
+    atol: float | None,
+    rtol: float | None,
+    max_inputs_per_var: int = -1,
+    max_outputs_per_var: int = -1,
+) -> GradientComparison:
     """Both Jacobians of a subject, entry by entry where both were evaluated."""
     subject.find_outputs()
     pairs = chosen_pairs(subject, mask)
@@ -146,9 +151,13 @@ def _tolerances(source: Components, target: Components, atol: float | None, rtol
 
 
 def _compare(
-    pair: Pair, names: tuple[Components, Components], adjoint: np.ndarray, differences: Differences,
-    evaluated: np.ndarray, limits: tuple[float, float],
-) -> PairResult:  # fmt: skip
+    pair: Pair,
+    names: tuple[Components, Components],
+    adjoint: np.ndarray,
+    differences: Differences,
+    evaluated: np.ndarray,
+    limits: tuple[float, float],
+) -> PairResult:
     atol, rtol = limits
     difference = differences.values
     with np.errstate(invalid="ignore"):

@@ -45,9 +45,14 @@ def plot_kernel_jacobians(
     if title is None and layout.key:
         title = f"{layout.key} kernel Jacobian"
     style = pictures.Style(
-        layout.input_strides, layout.output_strides, show_colorbar, scale_colors_per_submatrix, title, colormap,
+        layout.input_strides,
+        layout.output_strides,
+        show_colorbar,
+        scale_colors_per_submatrix,
+        title,
+        colormap,
         log_scale,
-    )  # fmt: skip
+    )
     figure = pictures.draw(panels, sources, targets, style)
     if show_plot:
         pictures.show()

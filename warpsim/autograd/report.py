@@ -107,9 +107,8 @@ class GradientReport:
 
 
 def gradient_report(
-    tape: Tape, loss: Any = None, grads: Mapping[Any, Any] | None = None,
-    array_labels: Mapping[Any, str] | None = None,
-) -> GradientReport:  # fmt: skip
+    tape: Tape, loss: Any = None, grads: Mapping[Any, Any] | None = None, array_labels: Mapping[Any, str] | None = None
+) -> GradientReport:
     """Run a tape in reverse, and report what becomes of the gradients at every entry.
 
     loss, grads: as for `Tape.backward`, which says what is raised. array_labels: names of arrays; others are
@@ -176,15 +175,24 @@ class _Watcher:
         own = self.names.get(key_of(a), "")
         label = f"{name} = {own}" if own and own != name else name
         return GradientNumbers(
-            label, values.size, int((values == 0.0).sum()), int(np.isnan(values).sum()), int(np.isinf(values).sum()),
-            float(finite.min()) if finite.size else np.nan, float(finite.max()) if finite.size else np.nan,
+            label,
+            values.size,
+            int((values == 0.0).sum()),
+            int(np.isnan(values).sum()),
+            int(np.isinf(values).sum()),
+            float(finite.min()) if finite.size else np.nan,
+            float(finite.max()) if finite.size else np.nan,
             Components(a).name(int(bad[0])) if bad.size else "",
-        )  # fmt: skip
+        )
 
     def verdict(
-        self, number: int, arrived: list[GradientNumbers], left: list[GradientNumbers], own: list[GradientNumbers],
+        self,
+        number: int,
+        arrived: list[GradientNumbers],
+        left: list[GradientNumbers],
+        own: list[GradientNumbers],
         sources: dict[str, array],
-    ) -> tuple[str, str]:  # fmt: skip
+    ) -> tuple[str, str]:
         """What is wrong with a step, and what to say about it; `own` are gradients that were finite before it."""
         without = [name for name, a in sources.items() if not _has(a)]
         bad = next((g for g in own if not g.finite), None)

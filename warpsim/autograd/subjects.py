@@ -35,12 +35,15 @@ class FunctionMetadata:
     """
 
     def __init__(
-        self, key: str | None = None, input_labels: list[str] | None = None, output_labels: list[str] | None = None,
+        self,
+        key: str | None = None,
+        input_labels: list[str] | None = None,
+        output_labels: list[str] | None = None,
         input_strides: Mapping[str, int] | Sequence[Any] | None = None,
         output_strides: Mapping[str, int] | Sequence[Any] | None = None,
         input_dtypes: Mapping[str, Any] | Sequence[Any] | None = None,
         output_dtypes: Mapping[str, Any] | Sequence[Any] | None = None,
-    ):  # fmt: skip
+    ):
         self.key, self.input_labels, self.output_labels = key, input_labels, output_labels
         self.input_dtypes = _by_label(input_dtypes, input_labels)
         self.output_dtypes = _by_label(output_dtypes, output_labels)
@@ -149,9 +152,13 @@ class KernelSubject(Subject):
 
 
 def launch_subject(
-    kernel: Kernel, dim: Any, inputs: Sequence[Any], outputs: Sequence[Any], options: dict[str, Any],
+    kernel: Kernel,
+    dim: Any,
+    inputs: Sequence[Any],
+    outputs: Sequence[Any],
+    options: dict[str, Any],
     metadata: FunctionMetadata,
-) -> KernelSubject:  # fmt: skip
+) -> KernelSubject:
     """The subject of a launch; without `outputs` they are the parameters that the kernel writes."""
     args = [*inputs, *outputs]
     known = arrays_of(kernel, kernel.types_for(args), kernel.settings())
@@ -164,9 +171,8 @@ class FunctionSubject(Subject):
     """A Python function that takes arrays (and other arguments) and returns arrays."""
 
     def __init__(
-        self, function: Callable[..., Any], inputs: Sequence[Any], restore_inputs: bool,
-        metadata: FunctionMetadata,
-    ):  # fmt: skip
+        self, function: Callable[..., Any], inputs: Sequence[Any], restore_inputs: bool, metadata: FunctionMetadata
+    ):
         self.function, self.args, self.restore_inputs = function, list(inputs), restore_inputs
         self.key = metadata.key or str(getattr(function, "__name__", type(function).__name__))
         self.title = f"function {self.key}"
@@ -217,9 +223,14 @@ class FunctionSubject(Subject):
 
 
 def subject_of(
-    function: Any, dim: Any, inputs: Sequence[Any] | None, outputs: Sequence[Any] | None, options: dict[str, Any],
-    metadata: FunctionMetadata | None = None, restore_inputs: bool = True,
-) -> Subject:  # fmt: skip
+    function: Any,
+    dim: Any,
+    inputs: Sequence[Any] | None,
+    outputs: Sequence[Any] | None,
+    options: dict[str, Any],
+    metadata: FunctionMetadata | None = None,
+    restore_inputs: bool = True,
+) -> Subject:
     """The subject for the arguments of `jacobian`. Raises `JacobianError` for arguments that make none."""
     known = FunctionMetadata() if metadata is None else instance(metadata, FunctionMetadata, "metadata")
     for name, value in (("inputs", inputs), ("outputs", outputs)):

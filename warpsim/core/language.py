@@ -21,9 +21,7 @@ from .types.compounds import matrix as matrix_type
 from .types.compounds import standard_names
 from .types.compounds import vector as vector_type
 from .types.generic_structs import generic_struct
-from .types.scalars import (
-    bool_, float16, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64,
-)  # fmt: skip
+from .types.scalars import bool_, float16, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64
 from .types.signatures import Array, Element, Float, Int, Mat, N, Quat, Scalar, Transform, TypeVariable, Vec
 from .types.structs import struct
 

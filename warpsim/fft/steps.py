@@ -27,9 +27,13 @@ class Transform(ArrayOperation):
     settings = ("axes", "norm")
 
     def __init__(
-        self, results: Sequence[array], operands: Sequence[Any], axes: tuple[int, ...], norm: str,
+        self,
+        results: Sequence[array],
+        operands: Sequence[Any],
+        axes: tuple[int, ...],
+        norm: str,
         device: Device | None = None,
-    ):  # fmt: skip
+    ):
         super().__init__(results, operands, device)
         self.axes, self.norm = axes, norm
 

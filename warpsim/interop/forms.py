@@ -60,9 +60,13 @@ def add_active(active: Sequence[int], more: Iterable[int]) -> tuple[int, ...]:
 
 
 def arrange(
-    form: str, groups: Sequence[str], parts: Mapping[str, Sequence[Any]], own: Mapping[str, Sequence[int]],
-    active: Sequence[int], zero: Callable[[int], Any],
-) -> list[Any]:  # fmt: skip
+    form: str,
+    groups: Sequence[str],
+    parts: Mapping[str, Sequence[Any]],
+    own: Mapping[str, Sequence[int]],
+    active: Sequence[int],
+    zero: Callable[[int], Any],
+) -> list[Any]:
     """What a form takes beside x, of what `rule` named for it.
 
     parts: what there is by name; own: the inputs that each has a part for, fewer than the active ones where the form

@@ -173,9 +173,8 @@ class Signature:
         return dims
 
     def dims(
-        self, shapes: Sequence[Shape], launch_dims: Extents | None,
-        output_dims: Extents | Mapping[str, Extents] | None,
-    ) -> tuple[Any, list[Shape]]:  # fmt: skip
+        self, shapes: Sequence[Shape], launch_dims: Extents | None, output_dims: Extents | Mapping[str, Extents] | None
+    ) -> tuple[Any, list[Shape]]:
         """The threads of a launch, and the full shapes of all outputs.
 
         shapes: full shapes of the inputs, () of numbers. launch_dims: by default the extents of the first array.

@@ -47,9 +47,12 @@ class Adam(Fixed):
     t: int
 
     def __init__(
-        self, params: Sequence[array] | None = None, lr: float = 0.001, betas: tuple[float, float] = (0.9, 0.999),
+        self,
+        params: Sequence[array] | None = None,
+        lr: float = 0.001,
+        betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-08,
-    ):  # fmt: skip
+    ):
         if not isinstance(betas, Sequence) or len(betas) != 2:
             raise ValueError(f"betas is {betas!r}\nexpected: two numbers")
         self.lr, self.beta1, self.beta2, self.eps = lr, *betas, eps

@@ -24,9 +24,8 @@ _FLATTEST = 1.0e-10  # cosine between step and change of gradient below which a 
 
 @kernel
 def _products(
-    rows: array(dtype=Any, ndim=2), s: int, y: int, g: int, size: int, block: int,
-    partial: array(dtype=float64, ndim=3),
-):  # fmt: skip
+    rows: array(dtype=Any, ndim=2), s: int, y: int, g: int, size: int, block: int, partial: array(dtype=float64, ndim=3)
+):
     """Inner products of every row with rows s, y and g, block by block."""
     row, k = tid()
     first = float64(0.0)

@@ -63,9 +63,14 @@ def _move(start: array(dtype=Any), length: Any, direction: array(dtype=Any), off
 
 @kernel
 def _advance(
-    start: array(dtype=Any), length: Any, direction: array(dtype=Any), new: array(dtype=Any), old: array(dtype=Any),
-    s: array(dtype=Any), y: array(dtype=Any),
-):  # fmt: skip
+    start: array(dtype=Any),
+    length: Any,
+    direction: array(dtype=Any),
+    new: array(dtype=Any),
+    old: array(dtype=Any),
+    s: array(dtype=Any),
+    y: array(dtype=Any),
+):
     """Take the step: s and y become the changes of position and gradient, as rounding left them."""
     i = tid()
     moved = start[i] + length * direction[i]
@@ -102,9 +107,13 @@ class LBFGS(Fixed):
     """
 
     def __init__(
-        self, params: Sequence[array], history: int = 10, first_step: float = 1.0, tolerance_grad: float = 1e-7,
+        self,
+        params: Sequence[array],
+        history: int = 10,
+        first_step: float = 1.0,
+        tolerance_grad: float = 1e-7,
         tolerance_loss: float | None = None,
-    ):  # fmt: skip
+    ):
         self.params = as_list(params, "params")
         if not self.params or not isinstance(history, int) or history < 1 or not 0.0 < first_step < math.inf:
             raise ValueError(
@@ -141,9 +150,12 @@ class LBFGS(Fixed):
 
     @checked
     def minimize(
-        self, closure: Closure, max_iterations: int = 100, max_evaluations: int | None = None,
+        self,
+        closure: Closure,
+        max_iterations: int = 100,
+        max_evaluations: int | None = None,
         callback: Callable[[Minimum], Any] | None = None,
-    ) -> Minimum:  # fmt: skip
+    ) -> Minimum:
         """Iterate until converged or a limit is met; returns how it went, and `params` hold the minimum.
 
         callback: called with the result so far after every iteration, the parameters being those of the iteration;

@@ -42,9 +42,14 @@ class StepLength:
 
 
 def strong_wolfe(
-    phi: Callable[[float], tuple[float, float]], value: float, slope: float, first: float, noise: float,
-    limit: int = 25, longest: float = math.inf,
-) -> StepLength:  # fmt: skip
+    phi: Callable[[float], tuple[float, float]],
+    value: float,
+    slope: float,
+    first: float,
+    noise: float,
+    limit: int = 25,
+    longest: float = math.inf,
+) -> StepLength:
     """A step length for `phi`, which gives value and slope at a length.
 
     value, slope: at length 0; the slope is negative. first: the length to try first. noise: by how much values

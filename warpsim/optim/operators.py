@@ -47,9 +47,14 @@ class LinearOperator:
     """
 
     def __init__(
-        self, shape: tuple[int, int], dtype: Any, device: Any, matvec: Matvec, adjoint: Matvec | None = None,
+        self,
+        shape: tuple[int, int],
+        dtype: Any,
+        device: Any,
+        matvec: Matvec,
+        adjoint: Matvec | None = None,
         arrays: Sequence[array] = (),
-    ):  # fmt: skip
+    ):
         if not isinstance(shape, tuple | list) or len(shape) != 2:
             raise ArrayError(f"a linear operator of shape {shown(shape)}\nexpected: (rows, columns)")
         rows, columns = shape
@@ -176,9 +181,12 @@ def _find_wrong(offsets: array(dtype=int), columns: array(dtype=int), size: int,
 
 @kernel
 def _expand_rows(
-    offsets: array(dtype=int), columns: array(dtype=int), rows: array(dtype=int), keys: array(dtype=int),
+    offsets: array(dtype=int),
+    columns: array(dtype=int),
+    rows: array(dtype=int),
+    keys: array(dtype=int),
     order: array(dtype=int),
-):  # fmt: skip
+):
     """The row of every entry; keys and order: what is sorted to transpose a matrix."""
     i = tid()
     for k in range(offsets[i], offsets[i + 1]):
@@ -189,9 +197,13 @@ def _expand_rows(
 
 @kernel
 def _turn(
-    keys: array(dtype=int), order: array(dtype=int), rows: array(dtype=int), count: int, sorted_rows: array(dtype=int),
+    keys: array(dtype=int),
+    order: array(dtype=int),
+    rows: array(dtype=int),
+    count: int,
+    sorted_rows: array(dtype=int),
     starts: array(dtype=int),
-):  # fmt: skip
+):
     """Rows of entries sorted by column, and where each column starts."""
     k = tid()
     first = int(0)

@@ -48,9 +48,14 @@ class SGD(Fixed):
     t: int
 
     def __init__(
-        self, params: Sequence[array] | None = None, lr: float = 0.001, momentum: float = 0.0, dampening: float = 0.0,
-        weight_decay: float = 0.0, nesterov: bool = False,
-    ):  # fmt: skip
+        self,
+        params: Sequence[array] | None = None,
+        lr: float = 0.001,
+        momentum: float = 0.0,
+        dampening: float = 0.0,
+        weight_decay: float = 0.0,
+        nesterov: bool = False,
+    ):
         self.lr, self.momentum, self.dampening = lr, momentum, dampening
         self.weight_decay, self.nesterov = weight_decay, nesterov
         if nesterov and (momentum <= 0.0 or dampening != 0.0):

@@ -22,14 +22,18 @@ def split_parameters(params: Sequence[array] | None) -> tuple[list[array] | None
 def moments(flat: list[array], before: Sequence[array] = ()) -> tuple[array, ...]:
     """A zeroed array beside every flat parameter; one that was there before and fits stays, with what it holds."""
     stays = compare_moments(flat, before)
-    return tuple(before[k].to(x.device) if stays[k] else zeros(x.size, master_dtype(x.dtype), x.device)
-                 for k, x in enumerate(flat))  # fmt: skip
+    return tuple(
+        before[k].to(x.device) if stays[k] else zeros(x.size, master_dtype(x.dtype), x.device)
+        for k, x in enumerate(flat)
+    )
 
 
 def compare_moments(flat: list[array], before: Sequence[array]) -> list[bool]:
     """Which parameters have the size and precision of the moments that are in their place."""
-    return [k < len(before) and before[k].size == x.size and before[k].dtype is master_dtype(x.dtype)
-            for k, x in enumerate(flat)]  # fmt: skip
+    return [
+        k < len(before) and before[k].size == x.size and before[k].dtype is master_dtype(x.dtype)
+        for k, x in enumerate(flat)
+    ]
 
 
 def checked_grads(grad: Any, params: list[array] | None) -> list[array]:

@@ -26,9 +26,13 @@ def smooth_light(light: np.ndarray, points: np.ndarray, normals: np.ndarray, hal
 
 @kernel(enable_backward=False)
 def average(
-    light: array(dtype=vec2, ndim=2), points: array(dtype=vec3, ndim=2), normals: array(dtype=vec3, ndim=2),
-    half: int32, slack: float32, means: array(dtype=vec2, ndim=2),
-):  # fmt: skip
+    light: array(dtype=vec2, ndim=2),
+    points: array(dtype=vec3, ndim=2),
+    normals: array(dtype=vec3, ndim=2),
+    half: int32,
+    slack: float32,
+    means: array(dtype=vec2, ndim=2),
+):
     i, j = tid()
     p, n = points[i, j], normals[i, j]
     total, weight = vec2(0.0, 0.0), float32(0.0)

@@ -12,10 +12,14 @@ def revolve(outline, axis: int = 1, color=(0.30, 0.33, 0.38), sides: int = 32) -
     """
     radius, height = np.asarray(outline, dtype=np.float64).T
     angle = 2.0 * np.pi * np.arange(sides) / sides
-    rings = np.stack([
-        radius[:, None] * np.sin(angle), np.broadcast_to(height[:, None], (len(height), sides)),
-        radius[:, None] * np.cos(angle),
-    ], axis=-1)  # fmt: skip
+    rings = np.stack(
+        [
+            radius[:, None] * np.sin(angle),
+            np.broadcast_to(height[:, None], (len(height), sides)),
+            radius[:, None] * np.cos(angle),
+        ],
+        axis=-1,
+    )
     k, j = np.divmod(np.arange((len(radius) - 1) * sides), sides)
     here, beside = k * sides + j, k * sides + (j + 1) % sides
     upper = np.stack([here, here + sides, beside], 1)[radius[k] > 0.0]

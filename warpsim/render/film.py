@@ -97,9 +97,8 @@ class Film:
             self._now.append(surface)
 
     def show_balls(
-        self, name: str, balls: Balls, velocities: Any = None, ids: Any = None,
-        drawn: Callable[[], Thing] | None = None,
-    ) -> None:  # fmt: skip
+        self, name: str, balls: Balls, velocities: Any = None, ids: Any = None, drawn: Callable[[], Thing] | None = None
+    ) -> None:
         """Balls as they are in this frame; velocities: (n, 3) [m/s]; ids: (n,) integers, where n changes.
 
         drawn: makes what the picture shows in their place, as the surface of a fluid; called for its moments alone.

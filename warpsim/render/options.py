@@ -29,9 +29,14 @@ class SimulationParser(argparse.ArgumentParser):
         super().__init__(description=(about or "").strip().partition("\n")[0], **options)
 
     def add_argument(
-        self, *names: str, help: str = "", above: float | None = None, least: float | None = None,
-        most: float | None = None, **options: Any,
-    ) -> argparse.Action:  # fmt: skip
+        self,
+        *names: str,
+        help: str = "",
+        above: float | None = None,
+        least: float | None = None,
+        most: float | None = None,
+        **options: Any,
+    ) -> argparse.Action:
         """Add an option as `argparse.ArgumentParser` does; its help ends with the default, if there is one.
 
         above, least, most: bounds of a number; whoever leaves them is told which option did so.

@@ -26,9 +26,13 @@ class CaptureMode(IntEnum):
 
 
 def capture_begin(
-    device: DeviceLike = None, stream: Stream | None = None, force_module_load: bool | None = None,
-    external: bool = False, apic: bool = False, capture_mode: CaptureMode = CaptureMode.THREAD_LOCAL,
-) -> None:  # fmt: skip
+    device: DeviceLike = None,
+    stream: Stream | None = None,
+    force_module_load: bool | None = None,
+    external: bool = False,
+    apic: bool = False,
+    capture_mode: CaptureMode = CaptureMode.THREAD_LOCAL,
+) -> None:
     """Start recording launches and array operations of this thread instead of running them.
 
     The options after `device` have no effect. Raises `LaunchError` when a capture is running already, `ValueError` for
@@ -50,8 +54,13 @@ class ScopedCapture(graph.ScopedCapture):
     """`with ScopedCapture() as capture:` records the block; run it with `capture_launch(capture.graph)`."""
 
     def __init__(
-        self, device: DeviceLike = None, stream: Stream | None = None, force_module_load: bool | None = None,
-        external: bool = False, apic: bool = False, capture_mode: CaptureMode = CaptureMode.THREAD_LOCAL,
-    ):  # fmt: skip
+        self,
+        device: DeviceLike = None,
+        stream: Stream | None = None,
+        force_module_load: bool | None = None,
+        external: bool = False,
+        apic: bool = False,
+        capture_mode: CaptureMode = CaptureMode.THREAD_LOCAL,
+    ):
         super().__init__(device)
         self.capture_mode = CaptureMode(capture_mode)

@@ -16,7 +16,7 @@ from ..core.runtime.arrays.in_pieces import (
     stretches,
     struct_of,
     type_of_piece,
-)  # fmt: skip
+)
 from ..core.types.answers import per_type
 from ..core.types.arrays import array_type
 from ..core.types.scalars import int32, uint64

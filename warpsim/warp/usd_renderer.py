@@ -44,8 +44,9 @@ class UsdRenderer:
     """
 
     @checked
-    def __init__(self, stage: str | os.PathLike[str] | Usd.Stage, up_axis: str = "Y", fps: float = 60,
-                 scaling: float = 1.0):  # fmt: skip
+    def __init__(
+        self, stage: str | os.PathLike[str] | Usd.Stage, up_axis: str = "Y", fps: float = 60, scaling: float = 1.0
+    ):
         if str(up_axis).upper() not in _AXES:
             raise ArgumentTypeError(f"up_axis is {up_axis!r}\nexpected: 'X', 'Y' or 'Z'")
         self.stage = stage if isinstance(stage, Usd.Stage) else Usd.Stage.CreateNew(os.fspath(stage))
@@ -170,8 +171,10 @@ class UsdRenderer:
         path = self._path(name, parent_body, is_template)
         whole = UsdGeom.Xform.Define(self.stage, path)
         tip = base_height / 2.0 if cap_height is None else cap_height
-        parts = ((UsdGeom.Cylinder, "base", base_radius, base_height, base_height / 2.0),
-                 (UsdGeom.Cone, "cap", cap_radius or 1.5 * base_radius, tip, base_height + tip / 2.0))  # fmt: skip
+        parts = (
+            (UsdGeom.Cylinder, "base", base_radius, base_height, base_height / 2.0),
+            (UsdGeom.Cone, "cap", cap_radius or 1.5 * base_radius, tip, base_height + tip / 2.0),
+        )
         for kind, part, radius, height, middle in parts:
             prim = self._round(kind, f"{path}/{part}", radius, height, up_axis)
             self._paint(prim, middle * np.eye(3)[up_axis], _IDENTITY, color, True)
@@ -222,9 +225,14 @@ class UsdRenderer:
         return self._paint(prim, pos, rot, colors, visible, scale)
 
     def render_points(
-        self, name: str, points: ArrayLike, radius: ArrayLike, colors: ArrayLike | None = None,
-        as_spheres: bool = True, visible: bool = True,
-    ) -> str:  # fmt: skip
+        self,
+        name: str,
+        points: ArrayLike,
+        radius: ArrayLike,
+        colors: ArrayLike | None = None,
+        as_spheres: bool = True,
+        visible: bool = True,
+    ) -> str:
         """Draw balls at points (n, 3), with one radius or n, one color or n. `as_spheres` makes no difference."""
         prim = UsdGeom.Points.Define(self.stage, self._path(name))
         count = self._points(prim, points)
@@ -234,9 +242,14 @@ class UsdRenderer:
         return self._paint(prim, (0.0, 0.0, 0.0), _IDENTITY, colors, visible)
 
     def render_line_list(
-        self, name: str, vertices: ArrayLike, indices: ArrayLike, color: ArrayLike | None = None,
-        radius: float = 0.01, visible: bool = True,
-    ) -> str:  # fmt: skip
+        self,
+        name: str,
+        vertices: ArrayLike,
+        indices: ArrayLike,
+        color: ArrayLike | None = None,
+        radius: float = 0.01,
+        visible: bool = True,
+    ) -> str:
         """Draw lines between pairs of vertices (n, 3). indices: two per line."""
         ends = _numbers(vertices, 3, "vertices")[_host(indices).ravel().astype(np.int64)]
         return self._curves(name, ends, np.full(len(ends) // 2, 2, np.int32), color, radius, visible)
@@ -283,9 +296,14 @@ class UsdRenderer:
         return len(rows)
 
     def _paint(
-        self, prim: UsdGeom.Gprim, pos: ArrayLike, rot: ArrayLike, color: ArrayLike, visible: bool,
+        self,
+        prim: UsdGeom.Gprim,
+        pos: ArrayLike,
+        rot: ArrayLike,
+        color: ArrayLike,
+        visible: bool,
         scale: ArrayLike = (1.0, 1.0, 1.0),
-    ) -> str:  # fmt: skip
+    ) -> str:
         if color is not None:
             rows = np.ascontiguousarray(_numbers(color, 3, "color"), np.float32)
             prim.CreateDisplayColorAttr().Set(Vt.Vec3fArray.FromNumpy(rows), self.moment)
@@ -296,8 +314,9 @@ class UsdRenderer:
     def _show(self, prim: UsdGeom.Xformable, pos: ArrayLike, rot: ArrayLike, scale: ArrayLike, visible: bool) -> str:
         self._place(prim, pos, rot, scale)
         if not visible or prim.GetVisibilityAttr().HasAuthoredValue():
-            prim.CreateVisibilityAttr().Set(UsdGeom.Tokens.inherited if visible else UsdGeom.Tokens.invisible,
-                                            self.moment)  # fmt: skip
+            prim.CreateVisibilityAttr().Set(
+                UsdGeom.Tokens.inherited if visible else UsdGeom.Tokens.invisible, self.moment
+            )
         return str(prim.GetPath())
 
     def _place(

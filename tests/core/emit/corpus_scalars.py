@@ -131,10 +131,16 @@ def conversions(dtype: type) -> None:
     """A float of one precision to every integer type, at the edges of all of them."""
 
     def body(
-        x: wp.array(dtype=dtype), i8: wp.array(dtype=wp.int8), u8: wp.array(dtype=wp.uint8),
-        i16: wp.array(dtype=wp.int16), u16: wp.array(dtype=wp.uint16), i32: wp.array(dtype=wp.int32),
-        u32: wp.array(dtype=wp.uint32), i64: wp.array(dtype=wp.int64), u64: wp.array(dtype=wp.uint64),
-    ):  # fmt: skip
+        x: wp.array(dtype=dtype),
+        i8: wp.array(dtype=wp.int8),
+        u8: wp.array(dtype=wp.uint8),
+        i16: wp.array(dtype=wp.int16),
+        u16: wp.array(dtype=wp.uint16),
+        i32: wp.array(dtype=wp.int32),
+        u32: wp.array(dtype=wp.uint32),
+        i64: wp.array(dtype=wp.int64),
+        u64: wp.array(dtype=wp.uint64),
+    ):
         i = wp.tid()
         i8[i] = wp.int8(x[i])
         u8[i] = wp.uint8(x[i])

@@ -234,9 +234,11 @@ add(
 
 @wp.kernel
 def views(
-    picked: wp.indexedarray(dtype=float, ndim=2), data: wp.array2d(dtype=float), v: wp.array2d(dtype=wp.vec3),
+    picked: wp.indexedarray(dtype=float, ndim=2),
+    data: wp.array2d(dtype=float),
+    v: wp.array2d(dtype=wp.vec3),
     turned: wp.array2d(dtype=float),
-):  # fmt: skip
+):
     i = wp.tid()
     picked[i, i % 4] = picked[i, (i + 1) % 4] * 2.0
     row = v[i]
@@ -277,9 +279,14 @@ add(compound_atomics, N, _compound_atomics, rtol=1e-5)
 
 @wp.kernel
 def shared_updates(
-    x: wp.array(dtype=wp.vec3), total: wp.array(dtype=wp.vec3), count: wp.array(dtype=wp.uint64),
-    low: wp.array(dtype=int), high: wp.array(dtype=wp.vec3d), row: wp.array2d(dtype=float), n: int,
-):  # fmt: skip
+    x: wp.array(dtype=wp.vec3),
+    total: wp.array(dtype=wp.vec3),
+    count: wp.array(dtype=wp.uint64),
+    low: wp.array(dtype=int),
+    high: wp.array(dtype=wp.vec3d),
+    row: wp.array2d(dtype=float),
+    n: int,
+):
     i = wp.tid()
     wp.atomic_sub(total, n - 1, x[i] * 0.5)
     if x[i][0] > 0.0:
@@ -297,8 +304,14 @@ def _shared_updates(r: np.random.Generator) -> list[Any]:
     high = wp.array([(np.nan, -0.0, 5.0)], dtype=wp.vec3d)
     low = wp.array([2, 7], dtype=int)
     return [
-        numbers(r, N, wp.vec3), numbers(r, 2, wp.vec3), wp.zeros(2, dtype=wp.uint64), low, high, numbers(r, (3, 4)), 1,
-    ]  # fmt: skip
+        numbers(r, N, wp.vec3),
+        numbers(r, 2, wp.vec3),
+        wp.zeros(2, dtype=wp.uint64),
+        low,
+        high,
+        numbers(r, (3, 4)),
+        1,
+    ]
 
 
 add(shared_updates, N, _shared_updates, rtol=1e-5)
@@ -329,9 +342,15 @@ add(randomness, N, _randomness, rtol=2e-5)
 
 @wp.kernel
 def decompositions(
-    a: wp.array(dtype=wp.mat33), u: wp.array(dtype=wp.mat33), v: wp.array(dtype=wp.mat33), q: wp.array(dtype=wp.mat33),
-    r: wp.array(dtype=wp.mat33), e: wp.array(dtype=wp.mat33), s: wp.array(dtype=wp.vec3), d: wp.array(dtype=wp.vec3),
-):  # fmt: skip
+    a: wp.array(dtype=wp.mat33),
+    u: wp.array(dtype=wp.mat33),
+    v: wp.array(dtype=wp.mat33),
+    q: wp.array(dtype=wp.mat33),
+    r: wp.array(dtype=wp.mat33),
+    e: wp.array(dtype=wp.mat33),
+    s: wp.array(dtype=wp.vec3),
+    d: wp.array(dtype=wp.vec3),
+):
     i = wp.tid()
     u[i], s[i], v[i] = wp.svd3(a[i])
     q[i], r[i] = wp.qr3(a[i])

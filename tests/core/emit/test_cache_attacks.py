@@ -27,7 +27,6 @@ def entry(store) -> Path:
     return store.directory / "key.wscode"
 
 
-
 def linked(path, tmp_path):
     path.rename(tmp_path / "elsewhere")
     path.symlink_to(tmp_path / "elsewhere")
@@ -49,9 +48,13 @@ def socket(path, tmp_path):
 
 
 ATTACKS = {
-    "others may write": lambda path, _: path.chmod(0o666), "the group may write": lambda path, _: path.chmod(0o660),
-    "a link": linked, "a pipe": pipe, "a folder": folder, "a socket": socket,
-}  # fmt: skip
+    "others may write": lambda path, _: path.chmod(0o666),
+    "the group may write": lambda path, _: path.chmod(0o660),
+    "a link": linked,
+    "a pipe": pipe,
+    "a folder": folder,
+    "a socket": socket,
+}
 
 
 @pytest.mark.parametrize("umask", [0, 0o002, 0o077])

@@ -37,9 +37,14 @@ def program():
 
 
 OPTIONS = {
-    "layouts": ("A",), "fast_math": True, "verify": True, "aliased": True, "lineinfo": True, "bounds": (64, 2),
+    "layouts": ("A",),
+    "fast_math": True,
+    "verify": True,
+    "aliased": True,
+    "lineinfo": True,
+    "bounds": (64, 2),
     "lanes": "always",
-}  # fmt: skip
+}
 
 
 def test_every_option_is_tried():

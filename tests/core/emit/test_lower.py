@@ -56,9 +56,16 @@ def ranges(t):
     ]  # fmt: skip
     if low < 0:
         found += [
-            (high, low, -quarter), (high, low, low), (low + 7, low, -3), (low + 7, low, -1), (-1, low, low + 1),
-            (5, 5, -1), (5, 6, -2), (9, 2, -3), (-low - 1, low, low),
-        ]  # fmt: skip
+            (high, low, -quarter),
+            (high, low, low),
+            (low + 7, low, -3),
+            (low + 7, low, -1),
+            (-1, low, low + 1),
+            (5, 5, -1),
+            (5, 6, -2),
+            (9, 2, -3),
+            (-low - 1, low, low),
+        ]
     return found
 
 
@@ -242,9 +249,7 @@ def test_values_meet_after_branches(device):
             v[2] = 7.0 if kind == 0 else 8.0
         out[0] = v * scale
 
-    wanted = {
-        -1: (0, 0, 8), 0: (0, 0, 7), 1: (1, 2, 3), 2: (0, -5, 0), 3: (3, 0, 0), 6: (12, 0, 0),
-    }  # fmt: skip
+    wanted = {-1: (0, 0, 8), 0: (0, 0, 7), 1: (1, 2, 3), 2: (0, -5, 0), 3: (3, 0, 0), 6: (12, 0, 0)}
     for kind, result in wanted.items():
         out = wp.zeros(1, dtype=wp.vec3)
         launch(choose, kind, out, device=device)

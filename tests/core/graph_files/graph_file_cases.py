@@ -97,8 +97,11 @@ def strided(x: wp.array(dtype=float, ndim=2), y: wp.array(dtype=float, ndim=2), 
 @case
 def strided_memory():
     x, y, row = numbers(0, shape=(7, 10)), numbers(0, 1, shape=(20, 14)), numbers(7, 2)
-    repeated = wp.array(np.broadcast_to(row.numpy(), (10, 7)), copy=False) if row.device.is_cpu else numbers(
-        0, 2, shape=(10, 7))  # fmt: skip
+    repeated = (
+        wp.array(np.broadcast_to(row.numpy(), (10, 7)), copy=False)
+        if row.device.is_cpu
+        else numbers(0, 2, shape=(10, 7))
+    )
     with wp.ScopedCapture() as capture:
         wp.launch(strided, dim=(10, 7), inputs=[x.transpose(), y[::2, ::2], repeated])
         y[1::2, 3].fill_(7)

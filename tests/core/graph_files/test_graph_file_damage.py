@@ -259,7 +259,11 @@ def test_what_the_version_of_the_format_stands_for():
     assert (emitted.CONCURRENT, emitted.SCATTERED_PRIVATE, emitted.GATHERED_PRIVATE) == (1, 2, 4)
     assert [descriptor_words(array_type(wp.float32, 3, indexed)) for indexed in (False, True)] == [8, 14]
     assert (handles.HEADER, handles.ROW_BITS, handles.TABLE_NAME, handles.ROWS.shape) == (
-        16, 20, "warpsim_structures", (1 << 20, 4))  # fmt: skip
+        16,
+        20,
+        "warpsim_structures",
+        (1 << 20, 4),
+    )
     assert (failed_checks._WORDS, pool.COMMAND.format, cuda_code.KERNEL) == (5, "@QQqqqq", "warpsim_kernel")
 
 
@@ -277,8 +281,10 @@ def test_code_of_another_kind_of_machine(saved):
     cases = {
         "code for s390x-ibm-linux, and this is": {**machine, "triple": "s390x-ibm-linux"},
         "code for a processor with amx-fp64, which this one lacks": {
-            **machine, "features": [*machine["features"], "+amx-fp64"]},
-    }  # fmt: skip
+            **machine,
+            "features": [*machine["features"], "+amx-fp64"],
+        },
+    }
     for message, other in cases.items():
         with pytest.raises(GraphFileError, match=message):
             wp.capture_load_from_bytes(forged(data, lambda d, other=other: put(d, ("machine",), other)), modules)

@@ -58,8 +58,11 @@ def test_a_parameter_is_not_read_into_protected_memory(saved):
 
 def test_the_same_numbers_in_another_shape_fit(saved):
     graph, values = wp.capture_load(saved), np.arange(6, dtype=np.float32)
-    arrays = [wp.array(values.reshape(2, 3), dtype=float), wp.array(values.reshape(2, 3), dtype=wp.vec3),
-              wp.array(np.repeat(values, 2), dtype=float)[::2]]  # fmt: skip
+    arrays = [
+        wp.array(values.reshape(2, 3), dtype=float),
+        wp.array(values.reshape(2, 3), dtype=wp.vec3),
+        wp.array(np.repeat(values, 2), dtype=float)[::2],
+    ]
     for a in arrays:
         graph.set_param("x", numbers(6))
         graph.set_param("x", a)

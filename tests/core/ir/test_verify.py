@@ -33,9 +33,12 @@ def sum_of(x, y):
 
 def an_if(**changes):
     fields = {
-        "condition": Value(bool_), "then": Region(yields=(scalar(1.0),)), "orelse": Region(yields=(scalar(2.0),)),
-        "results": (Value(float32),), "location": HERE,
-    }  # fmt: skip
+        "condition": Value(bool_),
+        "then": Region(yields=(scalar(1.0),)),
+        "orelse": Region(yields=(scalar(2.0),)),
+        "results": (Value(float32),),
+        "location": HERE,
+    }
     node = If(**{**fields, **changes})
     return program(node, params=(node.condition,))
 
@@ -43,18 +46,26 @@ def an_if(**changes):
 def a_for(**changes):
     index, total = Value(int32), Value(float32)
     fields = {
-        "start": scalar(0), "stop": scalar(9), "step": scalar(1), "init": (scalar(0.0),),
-        "body": Region((index, total), [], (total,)), "results": (Value(float32),), "location": HERE,
-    }  # fmt: skip
+        "start": scalar(0),
+        "stop": scalar(9),
+        "step": scalar(1),
+        "init": (scalar(0.0),),
+        "body": Region((index, total), [], (total,)),
+        "results": (Value(float32),),
+        "location": HERE,
+    }
     return program(For(**{**fields, **changes}))
 
 
 def a_while(**changes):
     carried, passed, go_on = Value(float32), Value(float32), Value(bool_)
     fields = {
-        "init": (scalar(0.0),), "before": Region((carried,), [], (go_on, carried)),
-        "body": Region((passed,), [], (passed,)), "results": (Value(float32),), "location": HERE,
-    }  # fmt: skip
+        "init": (scalar(0.0),),
+        "before": Region((carried,), [], (go_on, carried)),
+        "body": Region((passed,), [], (passed,)),
+        "results": (Value(float32),),
+        "location": HERE,
+    }
     return program(While(**{**fields, **changes}), params=(go_on,))
 
 

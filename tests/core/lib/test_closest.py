@@ -59,8 +59,10 @@ def shapes(corners):
     lattice = st.tuples(*[st.integers(-3, 3)] * 3)
     return st.tuples(
         st.lists(lattice, min_size=corners, max_size=corners),
-        st.sampled_from([0.0, 1e-6, 1e-3, 0.3]), st.sampled_from([1e-6, 1.0, 1e6]), st.integers(0, 2**32 - 1),
-    ).map(placed)  # fmt: skip
+        st.sampled_from([0.0, 1e-6, 1e-3, 0.3]),
+        st.sampled_from([1e-6, 1.0, 1e6]),
+        st.integers(0, 2**32 - 1),
+    ).map(placed)
 
 
 def placed(drawn):

@@ -280,9 +280,12 @@ def test_called_from_python_keeps_the_type(suffix, tolerance):
 def test_half_precision_is_as_good_as_its_rounding(device):
     @wp.kernel
     def every(
-        A: wp.array(dtype=wp.mat33h), S: wp.array(dtype=wp.mat33h), B: wp.array(dtype=wp.mat22h),
-        three: wp.array(dtype=wp.mat33h), two: wp.array(dtype=wp.mat22h),
-    ):  # fmt: skip
+        A: wp.array(dtype=wp.mat33h),
+        S: wp.array(dtype=wp.mat33h),
+        B: wp.array(dtype=wp.mat22h),
+        three: wp.array(dtype=wp.mat33h),
+        two: wp.array(dtype=wp.mat22h),
+    ):
         U, s, V = wp.svd3(A[0])
         three[0] = U * wp.diag(s) * wp.transpose(V)
         Q, R = wp.qr3(A[0])

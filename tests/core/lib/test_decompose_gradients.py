@@ -168,11 +168,18 @@ def degenerate(n, rng):
     """Stacks with equal, opposite and vanishing values."""
     turn = orthogonal(8, n, rng)
     column = rng.normal(size=(8, n, 1))
-    return np.concatenate([
-        np.zeros((1, n, n)), np.eye(n)[None], -2.0 * np.eye(n)[None], turn, turn @ turn.transpose(0, 2, 1),
-        column * column.transpose(0, 2, 1), (turn * np.where(np.arange(n) == 0, 0.0, 1.0)) @ turn.transpose(0, 2, 1),
-        np.eye(n) + 1e-12 * rng.normal(size=(8, n, n)),
-    ])  # fmt: skip
+    return np.concatenate(
+        [
+            np.zeros((1, n, n)),
+            np.eye(n)[None],
+            -2.0 * np.eye(n)[None],
+            turn,
+            turn @ turn.transpose(0, 2, 1),
+            column * column.transpose(0, 2, 1),
+            (turn * np.where(np.arange(n) == 0, 0.0, 1.0)) @ turn.transpose(0, 2, 1),
+            np.eye(n) + 1e-12 * rng.normal(size=(8, n, n)),
+        ]
+    )
 
 
 @pytest.mark.parametrize("suffix", ["f", "d"])

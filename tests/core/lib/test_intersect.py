@@ -112,10 +112,12 @@ def edges(t):
 
 def triangles_meet(s, t):
     return (
-        any(in_triangle(p, t) for p in s) or any(in_triangle(p, s) for p in t)
+        any(in_triangle(p, t) for p in s)
+        or any(in_triangle(p, s) for p in t)
         or any(segments_meet(*e, *f) for e, f in itertools.product(edges(s), edges(t)))
-        or any(pierces(*e, t) for e in edges(s)) or any(pierces(*e, s) for e in edges(t))
-    )  # fmt: skip
+        or any(pierces(*e, t) for e in edges(s))
+        or any(pierces(*e, s) for e in edges(t))
+    )
 
 
 def clipped(t, lower, upper):
@@ -200,9 +202,11 @@ def fan(center, rim):
 
 
 @given(
-    st.integers(0, 2**32 - 1), st.integers(3, 9), st.sampled_from([0.0, 1e-7, 1e-6, 1e-3]),
+    st.integers(0, 2**32 - 1),
+    st.integers(3, 9),
+    st.sampled_from([0.0, 1e-7, 1e-6, 1e-3]),
     st.sampled_from([1.0, 1e-3, 100.0]),
-)  # fmt: skip
+)
 def test_nothing_slips_between_triangles(seed, count, miss, scale):
     """Rays at the middle of a fan, at its edges, and closer to them than rounding: one at least is hit, and an odd
     number is crossed."""
@@ -228,8 +232,9 @@ def test_a_border_belongs_to_one_of_two_triangles():
     """Through edges and corners of a square grid, which are hit exactly: every ray crosses one triangle."""
     x, y = np.meshgrid(np.arange(4.0), np.arange(4.0), indexing="ij")
     square = np.stack([x, y, 0 * x], axis=-1)
-    quads = [(square[i, j], square[i + 1, j], square[i + 1, j + 1], square[i, j + 1])
-             for i in range(3) for j in range(3)]  # fmt: skip
+    quads = [
+        (square[i, j], square[i + 1, j], square[i + 1, j + 1], square[i, j + 1]) for i in range(3) for j in range(3)
+    ]
     t = np.array([tri for a, b, c, d in quads for tri in ((a, b, c), (a, c, d))])
     for at in itertools.product((1.0, 1.25, 1.5, 2.0), repeat=2):
         for d in ((0, 0, 1), (0, 0, -3)):

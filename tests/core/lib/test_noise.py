@@ -92,27 +92,39 @@ def pnoise_4(states: wp.array(dtype=wp.uint32), p: wp.array(dtype=wp.vec4), n: w
 
 @wp.kernel
 def curl_2(
-    states: wp.array(dtype=wp.uint32), p: wp.array(dtype=wp.vec4), octaves: wp.uint32, lacunarity: float, gain: float,
+    states: wp.array(dtype=wp.uint32),
+    p: wp.array(dtype=wp.vec4),
+    octaves: wp.uint32,
+    lacunarity: float,
+    gain: float,
     out: wp.array(dtype=wp.vec2),
-):  # fmt: skip
+):
     i = wp.tid()
     out[i] = wp.curlnoise(states[i], wp.vec2(p[i][0], p[i][1]), octaves, lacunarity, gain)
 
 
 @wp.kernel
 def curl_3(
-    states: wp.array(dtype=wp.uint32), p: wp.array(dtype=wp.vec4), octaves: wp.uint32, lacunarity: float, gain: float,
+    states: wp.array(dtype=wp.uint32),
+    p: wp.array(dtype=wp.vec4),
+    octaves: wp.uint32,
+    lacunarity: float,
+    gain: float,
     out: wp.array(dtype=wp.vec3),
-):  # fmt: skip
+):
     i = wp.tid()
     out[i] = wp.curlnoise(states[i], wp.vec3(p[i][0], p[i][1], p[i][2]), octaves, lacunarity, gain)
 
 
 @wp.kernel
 def curl_4(
-    states: wp.array(dtype=wp.uint32), p: wp.array(dtype=wp.vec4), octaves: wp.uint32, lacunarity: float, gain: float,
+    states: wp.array(dtype=wp.uint32),
+    p: wp.array(dtype=wp.vec4),
+    octaves: wp.uint32,
+    lacunarity: float,
+    gain: float,
     out: wp.array(dtype=wp.vec3),
-):  # fmt: skip
+):
     i = wp.tid()
     out[i] = wp.curlnoise(states[i], p[i], octaves, lacunarity, gain)
 

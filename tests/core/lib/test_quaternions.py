@@ -153,8 +153,10 @@ def locked(sequence: str, count: int) -> np.ndarray:
     middles = (0, np.pi) if sequence[0] == sequence[2] else (np.pi / 2, -np.pi / 2)
     angles = [
         [rng.uniform(-3, 3), middle + off, rng.uniform(-3, 3)]
-        for middle in middles for off in (0, 1e-7, 1e-5, 1e-3) for _ in range(count)
-    ]  # fmt: skip
+        for middle in middles
+        for off in (0, 1e-7, 1e-5, 1e-3)
+        for _ in range(count)
+    ]
     return Rotation.from_euler(sequence, angles).as_quat()
 
 
@@ -232,8 +234,12 @@ def test_slerp_between_close_rotations(distance):
 
 
 @wp.kernel
-def blends(a: wp.array(dtype=wp.quatd), b: wp.array(dtype=wp.quatd), t: wp.array(dtype=wp.float64),
-           out: wp.array(dtype=wp.quatd)):  # fmt: skip
+def blends(
+    a: wp.array(dtype=wp.quatd),
+    b: wp.array(dtype=wp.quatd),
+    t: wp.array(dtype=wp.float64),
+    out: wp.array(dtype=wp.quatd),
+):
     i = wp.tid()
     out[i] = wp.quat_slerp(a[i], b[i], t[i])
 

@@ -28,9 +28,13 @@ STREAMS = (
 
 @wp.kernel
 def all_draws(
-    seed: wp.array(dtype=int), offset: wp.array(dtype=int), high: wp.uint32,
-    u: wp.array2d(dtype=wp.uint32), j: wp.array2d(dtype=int), f: wp.array2d(dtype=float),
-):  # fmt: skip
+    seed: wp.array(dtype=int),
+    offset: wp.array(dtype=int),
+    high: wp.uint32,
+    u: wp.array2d(dtype=wp.uint32),
+    j: wp.array2d(dtype=int),
+    f: wp.array2d(dtype=float),
+):
     i = wp.tid()
     u[i, 0] = wp.rand_init(seed[i])
     state = wp.rand_init(seed[i], offset[i])

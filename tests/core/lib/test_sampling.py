@@ -32,9 +32,12 @@ BINS, STATES = (3, 3, 3), (1711681138, 1562873788, 1819226501)
 
 @wp.kernel
 def sample_all(
-    cdf: wp.array(dtype=float), p: wp.array2d(dtype=wp.vec2), q: wp.array2d(dtype=wp.vec3),
-    bin: wp.array(dtype=int), last: wp.array(dtype=wp.uint32),
-):  # fmt: skip
+    cdf: wp.array(dtype=float),
+    p: wp.array2d(dtype=wp.vec2),
+    q: wp.array2d(dtype=wp.vec3),
+    bin: wp.array(dtype=int),
+    last: wp.array(dtype=wp.uint32),
+):
     i = wp.tid()
     state = wp.rand_init(i)
     p[i, 0] = wp.sample_triangle(state)

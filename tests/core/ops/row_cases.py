@@ -77,10 +77,16 @@ def compound_types(numbers: tuple[type, ...] = FEW) -> list[Any]:
 
 
 CHOICES: dict[str, tuple[Any, ...]] = {
-    "Float": scalars.FLOATS, "Int": scalars.INTEGERS, "Scalar": scalars.NUMBERS, "AnyScalar": scalars.SCALARS,
+    "Float": scalars.FLOATS,
+    "Int": scalars.INTEGERS,
+    "Scalar": scalars.NUMBERS,
+    "AnyScalar": scalars.SCALARS,
     "Element": (*scalars.NUMBERS, *compound_types(), compounds.vector(3, uint8)),
-    "N": (2, 3, 4, 5), "R": (2, 3, 4), "K": (2, 3), "C": (2, 3, 4),
-}  # fmt: skip
+    "N": (2, 3, 4, 5),
+    "R": (2, 3, 4),
+    "K": (2, 3),
+    "C": (2, 3, 4),
+}
 IN_COMPOUNDS = (*FEW, uint8)
 """Component types of compounds: fewer, since components compute as scalars do."""
 
@@ -267,8 +273,11 @@ def special_values(t: Any, tame: bool = False) -> list[Any]:
 
 def index_like(case: Case, position: int) -> bool:
     """Whether an operand is an index of extract or insert; others than those of components are errors."""
-    return case.row.name in ("extract", "insert") and 0 < position and scalars.is_integer(case.types[position]) and (
-        case.row.name == "extract" or position < len(case.types) - 1
+    return (
+        case.row.name in ("extract", "insert")
+        and 0 < position
+        and scalars.is_integer(case.types[position])
+        and (case.row.name == "extract" or position < len(case.types) - 1)
     )
 
 

@@ -102,9 +102,13 @@ class Compiled:
 
 
 def run_compiled(
-    fn: Function, memory: list[np.ndarray], threads: int, gradients: Gradients | None = None, optimized: bool = True,
+    fn: Function,
+    memory: list[np.ndarray],
+    threads: int,
+    gradients: Gradients | None = None,
+    optimized: bool = True,
     in_order: bool = False,
-) -> None:  # fmt: skip
+) -> None:
     """Run the threads of a kernel over arrays on the current device; in_order: one after the other on a GPU too."""
     gradients, place = gradients or {}, get_device()
     if not place.is_cuda:

@@ -15,16 +15,28 @@ from warpsim.core.types.scalars import float16, float32, float64, int32, int64, 
 from warpsim.core.types.structs import numpy_dtype
 
 COMPOUNDS = [
-    compounds.vector(3, float32), compounds.vector(2, float64), compounds.vector(4, int32),
-    compounds.vector(3, float16), compounds.matrix((2, 2), float32), compounds.matrix((3, 3), float64),
-    compounds.quaternion(float32), compounds.transformation(float64),
-]  # fmt: skip
+    compounds.vector(3, float32),
+    compounds.vector(2, float64),
+    compounds.vector(4, int32),
+    compounds.vector(3, float16),
+    compounds.matrix((2, 2), float32),
+    compounds.matrix((3, 3), float64),
+    compounds.quaternion(float32),
+    compounds.transformation(float64),
+]
 NUMBERS = [*scalars.NUMBERS, *COMPOUNDS]
 INTEGERS = [*scalars.INTEGERS, compounds.vector(2, uint32)]
 KINDS = {
-    "atomic_add": NUMBERS, "atomic_sub": NUMBERS, "atomic_min": NUMBERS, "atomic_max": NUMBERS, "atomic_exch": NUMBERS,
-    "atomic_cas": NUMBERS, "atomic_and": INTEGERS, "atomic_or": INTEGERS, "atomic_xor": INTEGERS,
-}  # fmt: skip
+    "atomic_add": NUMBERS,
+    "atomic_sub": NUMBERS,
+    "atomic_min": NUMBERS,
+    "atomic_max": NUMBERS,
+    "atomic_exch": NUMBERS,
+    "atomic_cas": NUMBERS,
+    "atomic_and": INTEGERS,
+    "atomic_or": INTEGERS,
+    "atomic_xor": INTEGERS,
+}
 COUNT = 64  # threads in the small tests
 
 
@@ -64,10 +76,15 @@ def test_serially_the_cpu_does_what_the_interpreter_does(kind):
 
 
 ORACLES = {
-    "atomic_add": lambda a, v: a + v, "atomic_sub": lambda a, v: a - v, "atomic_min": np.minimum,
-    "atomic_max": np.maximum, "atomic_exch": lambda a, v: v, "atomic_and": np.bitwise_and,
-    "atomic_or": np.bitwise_or, "atomic_xor": np.bitwise_xor,
-}  # fmt: skip
+    "atomic_add": lambda a, v: a + v,
+    "atomic_sub": lambda a, v: a - v,
+    "atomic_min": np.minimum,
+    "atomic_max": np.maximum,
+    "atomic_exch": lambda a, v: v,
+    "atomic_and": np.bitwise_and,
+    "atomic_or": np.bitwise_or,
+    "atomic_xor": np.bitwise_xor,
+}
 
 
 @pytest.mark.parametrize("kind", ORACLES)

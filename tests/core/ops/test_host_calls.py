@@ -13,11 +13,15 @@ from warpsim.errors import ArgumentTypeError, KernelTypeError, instance
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: wp.tid(), lambda: wp.block_dim(), lambda: wp.atomic_add(),
-        lambda: wp.atomic_add(wp.zeros(3), 0, 1.0), lambda: wp.load(wp.zeros(3), 0),
-        lambda: wp.store(wp.zeros(3), 0, 1.0), lambda: wp.atomic_cas(1),
+        lambda: wp.tid(),
+        lambda: wp.block_dim(),
+        lambda: wp.atomic_add(),
+        lambda: wp.atomic_add(wp.zeros(3), 0, 1.0),
+        lambda: wp.load(wp.zeros(3), 0),
+        lambda: wp.store(wp.zeros(3), 0, 1.0),
+        lambda: wp.atomic_cas(1),
     ],
-)  # fmt: skip
+)
 def test_what_needs_a_thread_or_memory(call):
     with pytest.raises(TypeError, match=r"wp\.\w+ works inside kernels only\nhelp: launch a kernel"):
         call()
@@ -76,11 +80,13 @@ def test_printf_shows_what_kernels_show(capfd):
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ((3,), "is a constant format string"), (("%s", 1), "printf does not know '%s'"),
-        (("%d",), "1 conversion for 0 values"), (("%d", 1.5), "shows float32 with %d"),
+        ((3,), "is a constant format string"),
+        (("%s", 1), "printf does not know '%s'"),
+        (("%d",), "1 conversion for 0 values"),
+        (("%d", 1.5), "shows float32 with %d"),
         (("%f", wp.vec3()), "shows vec3f with %f"),
     ],
-)  # fmt: skip
+)
 def test_printf_refuses_what_kernels_refuse(values, words):
     with pytest.raises(KernelTypeError, match=words):
         wp.printf(*values)
@@ -122,11 +128,14 @@ def test_keywords_are_those_of_warp():
     x = wp.zeros(7, dtype=float)
     wp.launch(by_keywords, 1, inputs=[x, v, q])
     on_the_host = [
-        wp.min(b=2.0, a=3.0), wp.dot(a=v, b=wp.normalize(a=v)), wp.length(a=wp.quat_rotate(vec=v, quat=q)),
+        wp.min(b=2.0, a=3.0),
+        wp.dot(a=v, b=wp.normalize(a=v)),
+        wp.length(a=wp.quat_rotate(vec=v, quat=q)),
         wp.where(cond=False, value_if_true=1.0, value_if_false=2.0),
         wp.select(value_if_false=5.0, value_if_true=6.0, cond=False),
-        wp.trace(wp.diag(vec=v)) + wp.lshift(a=1, b=3), wp.norm_huber(v=v, delta=0.5),
-    ]  # fmt: skip
+        wp.trace(wp.diag(vec=v)) + wp.lshift(a=1, b=3),
+        wp.norm_huber(v=v, delta=0.5),
+    ]
     assert x.numpy().tolist() == pytest.approx([2, 7, 7, 2, 5, 19, 3.375], rel=1e-5)
     assert x.numpy().tolist() == pytest.approx(on_the_host, rel=1e-5)
     assert wp.div(a=wp.vec3(2.0, 4.0, 6.0), b=2.0) == wp.vec3(1.0, 2.0, 3.0)
@@ -136,13 +145,19 @@ def test_keywords_are_those_of_warp():
 
 
 MIXED = [
-    ((wp.float32, wp.int32), "float(n)"), ((wp.int64, wp.float32), "float(n)"),
+    ((wp.float32, wp.int32), "float(n)"),
+    ((wp.int64, wp.float32), "float(n)"),
     ((wp.float32, wp.float64), "wp.float64(x)"),
-    ((wp.int32, wp.int64), "wp.int64(n)"), ((wp.int32, wp.int8), "int(n)"), ((wp.int32, wp.uint32), "wp.uint32(n)"),
-    ((wp.vec3, wp.int32), "float(n)"), ((wp.vec3, wp.float64), "float(x)"), ((wp.vec3d, wp.float32), "wp.float64(x)"),
-    ((wp.vec3, wp.vec3d), "wp.vec3d(v)"), ((wp.vec3i, wp.float32), "wp.vec3f(v)"),
+    ((wp.int32, wp.int64), "wp.int64(n)"),
+    ((wp.int32, wp.int8), "int(n)"),
+    ((wp.int32, wp.uint32), "wp.uint32(n)"),
+    ((wp.vec3, wp.int32), "float(n)"),
+    ((wp.vec3, wp.float64), "float(x)"),
+    ((wp.vec3d, wp.float32), "wp.float64(x)"),
+    ((wp.vec3, wp.vec3d), "wp.vec3d(v)"),
+    ((wp.vec3i, wp.float32), "wp.vec3f(v)"),
     ((wp.bfloat16, wp.int32), "wp.bfloat16(n)"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("types, cure", MIXED, ids=repr)

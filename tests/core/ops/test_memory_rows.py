@@ -191,6 +191,7 @@ def test_a_computed_component_counts_from_the_end_or_is_dropped(index, device):
 
 def ones_at_components(index, at):
     """A kernel that writes a one to a component of each vector, and its arguments."""
+
     def body(i, at, x):
         store(component_view(x, load(at, i)), i, 1.0)
 

@@ -33,9 +33,16 @@ def test_names_are_whole_words_outside_comments():
 
 @pytest.mark.parametrize(
     "text, expected",
-    [("return x;", True), ("return(x);", True), ("return;", False), ("return ;", False), ("// return x;", False),
-     ('puts("return x");', False), ("returned = x;", False)],
-)  # fmt: skip
+    [
+        ("return x;", True),
+        ("return(x);", True),
+        ("return;", False),
+        ("return ;", False),
+        ("// return x;", False),
+        ('puts("return x");', False),
+        ("returned = x;", False),
+    ],
+)
 def test_returns(text, expected):
     assert returns_value(text) == expected
 

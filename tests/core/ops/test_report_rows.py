@@ -156,9 +156,9 @@ def test_a_failed_assertion_is_reported_and_ends_the_range():
     assert report[0] == 1 and report[1] == 0 and report[4] == 3
 
 
-@pytest.mark.parametrize("difference, passes", [
-    (0.0, True), (9e-7, True), (2e-6, False), (-2e-6, False), (np.nan, False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "difference, passes", [(0.0, True), (9e-7, True), (2e-6, False), (-2e-6, False), (np.nan, False)]
+)
 def test_expect_near_compares_every_component(difference, passes):
     v = compounds.vector(3, float64)
 

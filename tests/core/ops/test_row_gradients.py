@@ -176,10 +176,12 @@ def test_the_slope_at_a_kink_is_a_documented_choice(name, operands, want):
     """The side that wins a tie takes the whole cotangent; a fold of lengths has slope zero at zero."""
     shapes = tuple(np.shape(o) for o in operands)
     case = next(
-        c for c in ALL
-        if c.row.name == name and tuple(map(shape_of, c.types)) == shapes
+        c
+        for c in ALL
+        if c.row.name == name
+        and tuple(map(shape_of, c.types)) == shapes
         and all(compounds.scalar_of(t) is float64 for t in c.types)
-    )  # fmt: skip
+    )
     seeds = [np.ones(shape_of(t)) for t in case.results]
     found = interpreted(adjoint(called(case)), (*map(np.float64, operands), *map(np.float64, seeds)))
     for w, f in zip(want, found, strict=True):

@@ -80,14 +80,20 @@ def test_two_float_types_do_not_mix(name):
             TABLE[name].find(wrong)
 
 
-@pytest.mark.parametrize("types, wanted", [
-    (("add", float64, WEAK_FLOAT), (float64, float64)), (("add", WEAK_INT, float16), (float16, float16)),
-    (("mul", uint8, WEAK_INT), (uint8, uint8)), (("pow", WEAK_FLOAT, WEAK_FLOAT), (float32, float32)),
-    (("sqrt", WEAK_INT), (float32,)), (("abs", WEAK_INT), (int32,)),
-    (("mul", WEAK_FLOAT, compounds.vector(3, float64)), (float64, compounds.vector(3, float64))),
-    (("clamp", float64, WEAK_INT, WEAK_FLOAT), (float64, float64, float64)),
-    (("where", bool_, WEAK_INT, float64), (bool_, float64, float64)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "types, wanted",
+    [
+        (("add", float64, WEAK_FLOAT), (float64, float64)),
+        (("add", WEAK_INT, float16), (float16, float16)),
+        (("mul", uint8, WEAK_INT), (uint8, uint8)),
+        (("pow", WEAK_FLOAT, WEAK_FLOAT), (float32, float32)),
+        (("sqrt", WEAK_INT), (float32,)),
+        (("abs", WEAK_INT), (int32,)),
+        (("mul", WEAK_FLOAT, compounds.vector(3, float64)), (float64, compounds.vector(3, float64))),
+        (("clamp", float64, WEAK_INT, WEAK_FLOAT), (float64, float64, float64)),
+        (("where", bool_, WEAK_INT, float64), (bool_, float64, float64)),
+    ],
+)
 def test_a_literal_takes_the_type_of_what_it_meets(types, wanted):
     assert TABLE[types[0]].find(list(types[1:])).arg_types == wanted
 

@@ -159,9 +159,7 @@ def effects(x: Floats, y: Floats, n: Ints):
     y[4] = float(ticket)
 
 
-GALLERY = [
-    nested_functions, static_loops, dynamic_loops, branches, constant_branches, compounds, local_memory, effects,
-]  # fmt: skip
+GALLERY = [nested_functions, static_loops, dynamic_loops, branches, constant_branches, compounds, local_memory, effects]
 
 
 def arguments():

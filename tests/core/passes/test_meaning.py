@@ -17,13 +17,20 @@ from warpsim.core.passes.simplify.inline import inline
 from warpsim.core.passes.simplify.unroll import unroll
 
 PASSES = {
-    "inline": inline, "unroll": lambda fn: unroll(fn, 16), "unroll2": lambda fn: unroll(fn, 2),
-    "fold": fold, "dce": dce,
-}  # fmt: skip
+    "inline": inline,
+    "unroll": lambda fn: unroll(fn, 16),
+    "unroll2": lambda fn: unroll(fn, 2),
+    "fold": fold,
+    "dce": dce,
+}
 ORDERS = [
-    ("inline",), ("unroll", "inline"), ("dce", "fold", "inline"), ("inline", "unroll", "fold", "dce"),
-    ("inline", "fold", "unroll", "fold", "dce"), ("inline", "dce", "unroll2", "dce", "fold", "unroll", "fold", "dce"),
-]  # fmt: skip
+    ("inline",),
+    ("unroll", "inline"),
+    ("dce", "fold", "inline"),
+    ("inline", "unroll", "fold", "dce"),
+    ("inline", "fold", "unroll", "fold", "dce"),
+    ("inline", "dce", "unroll2", "dce", "fold", "unroll", "fold", "dce"),
+]
 
 
 @pytest.fixture(scope="module")

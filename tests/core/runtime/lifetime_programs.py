@@ -228,13 +228,17 @@ class World:
         )
         nest = Nest(pair=pair, cells=cells)
         args = {
-            mix: (N, [x, y, self.numbers.uniform(0.1, 1.0)]), mix_pair: (N, [pair]), mix_nest: (N, [nest, at]),
-            mix_cells: (N, [cells, y, at]), write_cells: (N, [cells, at]), store_cell: (1, [cells, self.pair(), at]),
+            mix: (N, [x, y, self.numbers.uniform(0.1, 1.0)]),
+            mix_pair: (N, [pair]),
+            mix_nest: (N, [nest, at]),
+            mix_cells: (N, [cells, y, at]),
+            write_cells: (N, [cells, at]),
+            store_cell: (1, [cells, self.pair(), at]),
             move_cell: (1, [self.random.choice(self.cells), cells, at]),
             store_row: (1, [cells, wp.array(self.numbers.uniform(-1.0, 1.0, (3, N)), dtype=float), at]),
             near: (N, [self.random.choice(self.grids).id, y]),
             looked_up: (N, [self.random.choice(self.volumes).id, y]),
-        }  # fmt: skip
+        }
         size, inputs = args[kernel]
         if self.hoarding:
             self.hoard.append([inputs, [p.a for p in self.pairs], [p.b for p in self.pairs]])

@@ -17,7 +17,7 @@ from warpsim.errors import (
     LaunchError,
     ReadOnlyError,
     WarpsimError,
-)  # fmt: skip
+)
 
 INTEGERS = (wp.int8, wp.uint8, wp.int16, wp.uint16, wp.int32, wp.uint32, wp.int64, wp.uint64)
 FLOATS = (wp.float16, wp.float32, wp.float64)

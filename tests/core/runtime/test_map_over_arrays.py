@@ -135,10 +135,17 @@ def test_numbers_of_another_type_than_the_arrays():
 @pytest.mark.parametrize(
     "shapes",
     [
-        [(3,), (3,)], [(3, 1), (4,)], [(3, 1, 4), (5, 4)], [(1,), (2, 3)], [(2, 1, 1, 3), (4, 5, 1)], [(1, 1), (1, 1)],
-        [(0,), (1,)], [(2, 0), (1, 1)], [(4,), (1, 4), (3, 1)],
+        [(3,), (3,)],
+        [(3, 1), (4,)],
+        [(3, 1, 4), (5, 4)],
+        [(1,), (2, 3)],
+        [(2, 1, 1, 3), (4, 5, 1)],
+        [(1, 1), (1, 1)],
+        [(0,), (1,)],
+        [(2, 0), (1, 1)],
+        [(4,), (1, 4), (3, 1)],
     ],
-)  # fmt: skip
+)
 def test_shapes_broadcast_as_in_numpy(shapes):
     rng = np.random.default_rng(1)
     data = [rng.integers(0, 9, shape).astype(np.float32) for shape in shapes]
@@ -229,7 +236,7 @@ def test_kernels_can_be_had():
         (lambda: wp.map(twice, line(), out=line(5)), ArrayError, r"has shape \(5,\)\nexpected: \(4,\), that"),
         (lambda: wp.map(polar, line(), line(), out=line()), ArgumentCountError, "got 1 output array\nexpected: 2"),
     ],
-)  # fmt: skip
+)
 def test_what_map_refuses(call, kind, message):
     with pytest.raises(kind, match=message):
         call()

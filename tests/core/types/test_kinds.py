@@ -87,8 +87,15 @@ def test_constructors_make_patterns_of_what_is_open():
 
 
 def test_types_of_c_are_those_of_ctypes():
-    known = {float: ctypes.c_float, int: ctypes.c_int32, wp.int8: ctypes.c_int8, wp.uint64: ctypes.c_uint64,
-             wp.bool: ctypes.c_bool, wp.float16: ctypes.c_uint16, wp.bfloat16: ctypes.c_uint16}  # fmt: skip
+    known = {
+        float: ctypes.c_float,
+        int: ctypes.c_int32,
+        wp.int8: ctypes.c_int8,
+        wp.uint64: ctypes.c_uint64,
+        wp.bool: ctypes.c_bool,
+        wp.float16: ctypes.c_uint16,
+        wp.bfloat16: ctypes.c_uint16,
+    }
     assert {t: T.type_ctype(t) for t in known} == known
     assert T.type_ctype(wp.vec3) is wp.vec3 and issubclass(T.type_ctype(wp.mat22), ctypes.Array)
     with pytest.raises(TypeError, match="has no type of C"):

@@ -70,9 +70,10 @@ def test_any_identifier_names_a_field(names):
     with pytest.raises(AttributeError, match="has no field 'missing'"):
         s.missing = 1.0
     text = PROGRAM.format(
-        doubled="\n".join(f"    s.{n} = s.{n} * 2.0" for n in names), ones=", ".join(f"{n}=1.0" for n in names),
+        doubled="\n".join(f"    s.{n} = s.{n} * 2.0" for n in names),
+        ones=", ".join(f"{n}=1.0" for n in names),
         lines="".join(LINES.format(n=n) for n in names),
-    )  # fmt: skip
+    )
     k = made(text, S=S, constant=constant)["k"]
     for device in ("cpu", "interp"):
         for n in arrays:

@@ -12,14 +12,25 @@ import warpsim as wp
 
 mat23 = wp.types.matrix((2, 3), float)
 VALUES = {
-    "v": wp.vec3(4.0, -2.0, 8.0), "w": wp.vec2(3.0, 5.0), "d": wp.vec3d(1.0, 2.0, 4.0), "k": wp.vec3i(7, -8, 9),
-    "m": wp.mat33(1.0, 2.0, 4.0, 8.0, -1.0, -2.0, -4.0, -8.0, 2.0), "n": mat23(1.0, 2.0, 4.0, -1.0, -2.0, -4.0),
-    "q": wp.quat(1.0, -2.0, 3.0, 4.0), "t": wp.transform(wp.vec3(1.0, 2.0, 3.0), wp.quat(2.0, 4.0, -1.0, 8.0)),
+    "v": wp.vec3(4.0, -2.0, 8.0),
+    "w": wp.vec2(3.0, 5.0),
+    "d": wp.vec3d(1.0, 2.0, 4.0),
+    "k": wp.vec3i(7, -8, 9),
+    "m": wp.mat33(1.0, 2.0, 4.0, 8.0, -1.0, -2.0, -4.0, -8.0, 2.0),
+    "n": mat23(1.0, 2.0, 4.0, -1.0, -2.0, -4.0),
+    "q": wp.quat(1.0, -2.0, 3.0, 4.0),
+    "t": wp.transform(wp.vec3(1.0, 2.0, 3.0), wp.quat(2.0, 4.0, -1.0, 8.0)),
     "f": wp.float32(2.0),
-}  # fmt: skip
+}
 NUMBERS = {"2": 2, "2.5": 2.5, "True": True}
-OPERATORS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "%": operator.mod,
-             "@": operator.matmul}  # fmt: skip
+OPERATORS = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "%": operator.mod,
+    "@": operator.matmul,
+}
 
 
 def pairs(symbol):

@@ -97,7 +97,6 @@ def test_values_may_carry_notes_of_ones_own():
         v.w = 1.0
 
 
-
 def test_values_leave_arrays_to_their_operators():
     class Apart:
         def __radd__(self, other):
@@ -151,8 +150,12 @@ def test_bytes_are_those_of_memory():
 
 # ----- keys and what is written ----------------------------------------------------------------
 
-VALUES = {"vector": wp.vec3(1, 2, 3), "matrix": wp.mat22(1, 2, 3, 4), "quaternion": wp.quat(1, 2, 3, 4),
-          "transform": wp.transform()}  # fmt: skip
+VALUES = {
+    "vector": wp.vec3(1, 2, 3),
+    "matrix": wp.mat22(1, 2, 3, 4),
+    "quaternion": wp.quat(1, 2, 3, 4),
+    "transform": wp.transform(),
+}
 
 
 @pytest.mark.parametrize("kind", VALUES)
@@ -241,9 +244,13 @@ def test_values_are_read_at_an_address(t):
 def test_quaternions_and_transforms_beside_numbers_are_vectors(one):
     parts = one.numpy()
     for result, want in [
-        (one + 2.5, parts + 2.5), (2.5 + one, parts + 2.5), (one - 2.5, parts - 2.5), (2.5 - one, 2.5 - parts),
-        (one % 2.0, np.fmod(parts, 2.0)), (7.0 % one, np.fmod(7.0, parts)),
-    ]:  # fmt: skip
+        (one + 2.5, parts + 2.5),
+        (2.5 + one, parts + 2.5),
+        (one - 2.5, parts - 2.5),
+        (2.5 - one, 2.5 - parts),
+        (one % 2.0, np.fmod(parts, 2.0)),
+        (7.0 % one, np.fmod(7.0, parts)),
+    ]:
         assert type(result) is wp.types.vector(len(parts), one.dtype)
         np.testing.assert_array_equal(result.numpy(), want.astype(one.memory))
     assert type(one + one) is type(one)

@@ -17,7 +17,7 @@ from warpsim.geometry.bvh.query import (
     bvh_query_next,
     bvh_query_ray,
     bvh_query_sphere,
-)  # fmt: skip
+)
 
 pytestmark = pytest.mark.usefixtures("every_constructor")
 

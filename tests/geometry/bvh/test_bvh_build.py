@@ -92,9 +92,13 @@ def same(a, b):
 @BUILDERS
 @settings(max_examples=60, deadline=None)
 @given(
-    st.sampled_from(sorted(KINDS)), st.integers(0, 300), st.integers(0, 2**32 - 1), st.sampled_from(SCALES),
-    st.sampled_from([0.0, 0.3, 1.0]), st.integers(1, MAX_LEAF),
-)  # fmt: skip
+    st.sampled_from(sorted(KINDS)),
+    st.integers(0, 300),
+    st.integers(0, 2**32 - 1),
+    st.sampled_from(SCALES),
+    st.sampled_from([0.0, 0.3, 1.0]),
+    st.integers(1, MAX_LEAF),
+)
 def test_any_boxes_make_a_tree(make, kind, n, seed, scale, broken, leaf_size):
     lower, upper = boxes(kind, n, seed, scale, broken)
     check(make(*arrays(lower, upper), leaf_size), lower, upper, leaf_size)

@@ -34,9 +34,12 @@ def check_groups(built, names, roots, lower, upper, groups):
 @WAYS
 @settings(max_examples=60, deadline=None)
 @given(
-    st.sampled_from(sorted(KINDS)), st.integers(0, 250), st.integers(1, 40), st.integers(0, 2**32 - 1),
+    st.sampled_from(sorted(KINDS)),
+    st.integers(0, 250),
+    st.integers(1, 40),
+    st.integers(0, 2**32 - 1),
     st.sampled_from([0.0, 0.3, 1.0]),
-)  # fmt: skip
+)
 def test_groups_of_any_boxes(way, kind, n, kinds, seed, broken):
     lower, upper = boxes(kind, n, seed, 1.0, broken)
     groups = np.random.default_rng(seed).integers(0, kinds, n) ** 3 - 9

@@ -33,9 +33,12 @@ def interleaved(cells, bits):
 
 @settings(max_examples=60, deadline=None)
 @given(
-    st.sampled_from(sorted(KINDS)), st.integers(0, 9000), st.integers(0, 99), st.sampled_from(SCALES),
+    st.sampled_from(sorted(KINDS)),
+    st.integers(0, 9000),
+    st.integers(0, 99),
+    st.sampled_from(SCALES),
     st.sampled_from([0.0, 0.3, 1.0]),
-)  # fmt: skip
+)
 def test_the_extent_is_that_of_all_finite_boxes(kind, n, seed, scale, broken):
     lower, upper = boxes(kind, n, seed, scale, broken)
     [found] = extent_of(*arrays(lower, upper)).numpy()

@@ -16,7 +16,7 @@ from warpsim.geometry.bvh.query import (
     bvh_query_next,
     bvh_query_ray,
     bvh_query_sphere,
-)  # fmt: skip
+)
 
 pytestmark = pytest.mark.usefixtures("every_constructor")
 
@@ -96,9 +96,12 @@ def places(rng, lower, upper, count):
 
 
 CASES = st.tuples(
-    st.sampled_from(sorted(KINDS)), st.integers(0, 120), st.integers(0, 2**32 - 1), st.sampled_from(SCALES),
+    st.sampled_from(sorted(KINDS)),
+    st.integers(0, 120),
+    st.integers(0, 2**32 - 1),
+    st.sampled_from(SCALES),
     st.sampled_from([0.0, 0.2]),
-)  # fmt: skip
+)
 
 
 @settings(max_examples=80, deadline=None)

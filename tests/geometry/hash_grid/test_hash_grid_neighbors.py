@@ -37,9 +37,13 @@ def find(
 
 @wp.kernel
 def find_in_group(
-    grid: wp.uint64, at: wp.array(dtype=Any), max_dist: Any, groups: wp.array(dtype=int), found: wp.array2d(dtype=int),
+    grid: wp.uint64,
+    at: wp.array(dtype=Any),
+    max_dist: Any,
+    groups: wp.array(dtype=int),
+    found: wp.array2d(dtype=int),
     total: wp.array(dtype=int),
-):  # fmt: skip
+):
     i = wp.tid()
     n = int(0)
     query = hash_grid_neighbors(grid, at[i], max_dist, groups[i])

@@ -32,9 +32,13 @@ def find(
 
 @wp.kernel
 def find_in_group(
-    grid: wp.uint64, at: wp.array(dtype=Any), max_dist: Any, groups: wp.array(dtype=int), found: wp.array2d(dtype=int),
+    grid: wp.uint64,
+    at: wp.array(dtype=Any),
+    max_dist: Any,
+    groups: wp.array(dtype=int),
+    found: wp.array2d(dtype=int),
     total: wp.array(dtype=int),
-):  # fmt: skip
+):
     i = wp.tid()
     n = int(0)
     query = wp.hash_grid_query(grid, at[i], max_dist, groups[i])
@@ -278,8 +282,9 @@ def first_candidate(query: wp.HashGridQuery[wp.float16]):
 
 
 @wp.kernel
-def any_candidate(grid: wp.uint64, points: wp.array(dtype=wp.vec3h), groups: wp.array(dtype=int),
-                  found: wp.array(dtype=int)):  # fmt: skip
+def any_candidate(
+    grid: wp.uint64, points: wp.array(dtype=wp.vec3h), groups: wp.array(dtype=int), found: wp.array(dtype=int)
+):
     i = wp.tid()
     found[i] = first_candidate(wp.hash_grid_query(grid, points[i], wp.float16(0.01), groups[i]))
 
@@ -319,6 +324,8 @@ def test_points_of_any_rank_and_stride_count_in_c_order(kind, shape, apart, capt
         wp.capture_launch(capture.graph)
     else:
         grid.build(points, 0.5)
-    assert_same = [np.array_equal(a, b) for a, b in zip(
-        candidates(grid, numbers, 0.5), candidates(built(numbers, 0.5), numbers, 0.5), strict=True)]  # fmt: skip
+    assert_same = [
+        np.array_equal(a, b)
+        for a, b in zip(candidates(grid, numbers, 0.5), candidates(built(numbers, 0.5), numbers, 0.5), strict=True)
+    ]
     assert all(assert_same)

@@ -185,9 +185,7 @@ def test_fields_of_numpy():
 
 def test_mistakes():
     field = Spheres()
-    for arguments, error in (
-        (((1, 9, 9),), ValueError), (((9, 9, 2**21),), ArrayError),
-    ):  # fmt: skip
+    for arguments, error in ((((1, 9, 9),), ValueError), (((9, 9, 2**21),), ArrayError)):
         with pytest.raises(error):
             sparse_marching_cubes(field, *arguments[0])
     for wrong in (3, wp.func(lambda p: p), None):

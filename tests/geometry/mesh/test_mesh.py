@@ -175,7 +175,7 @@ def ints(a):
         (lambda: wp.Mesh(vectors(CUBE), ints([0, 1, 2]), bvh_constructor="best"), "bvh_constructor is 'best'"),
         (lambda: wp.Mesh(vectors(CUBE), ints([0, 1, 2]), bvh_leaf_size=9), "bvh_leaf_size is 9"),
     ],
-)  # fmt: skip
+)
 def test_refused(make, message):
     with pytest.raises(MeshError, match=message):
         make()

@@ -199,9 +199,13 @@ def test_normals_of_triangles_of_all_sizes(scale):
 
 @wp.kernel
 def cast_in_group(
-    mesh: wp.uint64, o: wp.array(dtype=wp.vec3), d: wp.array(dtype=wp.vec3), groups: wp.array(dtype=int),
-    face: wp.array(dtype=int), others: wp.array2d(dtype=int),
-):  # fmt: skip
+    mesh: wp.uint64,
+    o: wp.array(dtype=wp.vec3),
+    d: wp.array(dtype=wp.vec3),
+    groups: wp.array(dtype=int),
+    face: wp.array(dtype=int),
+    others: wp.array2d(dtype=int),
+):
     i = wp.tid()
     root = wp.mesh_get_group_root(mesh, groups[i])
     face[i] = wp.mesh_query_ray(mesh, o[i], d[i], 1.0e30, root).face
@@ -221,8 +225,11 @@ def test_a_group_is_a_mesh_of_its_own(device):
     n = 200 if device == "cpu" else 12
     o, d = rng.normal(size=(n, 3)).astype(np.float32), rng.normal(size=(n, 3)).astype(np.float32)
     wanted = rng.choice([*np.unique(kinds), 1000], n).astype(np.int32)
-    mesh = wp.Mesh(vectors(points, device), wp.array(faces.ravel(), dtype=int, device=device),
-                   groups=wp.array(kinds, dtype=int, device=device))  # fmt: skip
+    mesh = wp.Mesh(
+        vectors(points, device),
+        wp.array(faces.ravel(), dtype=int, device=device),
+        groups=wp.array(kinds, dtype=int, device=device),
+    )
     face, others = wp.zeros(n, dtype=int, device=device), wp.zeros((n, 3), dtype=int, device=device)
     given = [mesh.id, vectors(o, device), vectors(d, device), wp.array(wanted, dtype=int, device=device), face, others]
     wp.launch(cast_in_group, n, given, device=device)

@@ -30,11 +30,17 @@ def counts(mesh, places, device, toward=-1, group=-1):
 
 
 @pytest.mark.parametrize("device", ("cpu", "interp"))
-@pytest.mark.parametrize("faces", (
-    [[0, 1, 2], [0, 2, 3]], [[0, 2, 3], [0, 1, 2]], [[2, 1, 0], [3, 2, 0]],
-    [[0, 1, 2], [2, 0, 3][::-1]], [[0, 1, 3], [1, 2, 3]],
-    [[1, 2, 0], [1, 1, 1], [3, 0, 2]],
-))  # fmt: skip
+@pytest.mark.parametrize(
+    "faces",
+    (
+        [[0, 1, 2], [0, 2, 3]],
+        [[0, 2, 3], [0, 1, 2]],
+        [[2, 1, 0], [3, 2, 0]],
+        [[0, 1, 2], [2, 0, 3][::-1]],
+        [[0, 1, 3], [1, 2, 3]],
+        [[1, 2, 0], [1, 1, 1], [3, 0, 2]],
+    ),
+)
 def test_a_rim_counts_once(faces, device):
     """Of two faces in every order and turn, beside one that is a point; the edge between them counts once as well."""
     mesh = mesh_of(SQUARE, np.array(faces), device=device)
@@ -54,8 +60,11 @@ def test_faces_with_corners_of_their_own_close_up_by_coordinates(device):
 
 @pytest.mark.parametrize("device", ("cpu", "interp"))
 def test_a_group_has_a_rim_of_its_own(device):
-    mesh = wp.Mesh(vectors(SQUARE, device), wp.array([0, 1, 2, 0, 2, 3], dtype=int, device=device),
-                   groups=wp.array([0, 1], dtype=int, device=device))  # fmt: skip
+    mesh = wp.Mesh(
+        vectors(SQUARE, device),
+        wp.array([0, 1, 2, 0, 2, 3], dtype=int, device=device),
+        groups=wp.array([0, 1], dtype=int, device=device),
+    )
     on_the_diagonal = [[1, 1], [0, 0], [2, 2]]
     for group in (0, 1):
         assert counts(mesh, on_the_diagonal, device, group=group) == [1, 1, 1]

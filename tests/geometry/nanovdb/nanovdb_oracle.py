@@ -25,7 +25,7 @@ OFFSETS = {
     18: (160, 32, 64, 24, 8320, 1056896, 1152, 132224, 160, 16544, 32, "<f8", 4),
     19: (96, 32, 32, 24, 8256, 270400, 1088, 33856, 80, 96, 8, "<u8", 1),
     20: (96, 32, 32, 24, 8256, 270400, 1088, 33856, 80, 96, 8, "<u8", 1),
-}  # fmt: skip
+}
 
 
 @dataclass
@@ -77,9 +77,11 @@ class _Reader:
         ) = OFFSETS[kind]  # fmt: skip
         self.root = 672 + self.number(672 + 24, "<i8")
         self.found = Contents(
-            kind, self.value(self.root + background), self.numbers(296 + 88, "<f8", 9).reshape(3, 3),
+            kind,
+            self.value(self.root + background),
+            self.numbers(296 + 88, "<f8", 9).reshape(3, 3),
             self.numbers(296 + 232, "<f8", 3),
-        )  # fmt: skip
+        )
 
     def numbers(self, at: int, dtype: str, count: int) -> np.ndarray:
         return np.frombuffer(self.body, dtype, count, at)

@@ -85,9 +85,15 @@ class Independent:
 
 @pytest.mark.parametrize(
     ("name", "voxels"),
-    [("test_grid", [9261]), ("test_int32_grid", [9261]), ("test_vec_grid", [9261]), ("torus", [3001]),
-     ("rocks", [308828]), ("test_index_grid", [16, 24])],
-)  # fmt: skip
+    [
+        ("test_grid", [9261]),
+        ("test_int32_grid", [9261]),
+        ("test_vec_grid", [9261]),
+        ("torus", [3001]),
+        ("rocks", [308828]),
+        ("test_index_grid", [16, 24]),
+    ],
+)
 def test_files_of_other_tools(name, voxels):
     path = DATA / f"{name}.nvdb"
     if not path.exists():

@@ -72,10 +72,16 @@ VALUES = {
     "INDEX ONINDEX": (96, 32, 32, 24, 8256, 270400, 8, 1088, 33856, 80, 96),
 }
 LEAF_STATISTICS = {  # minimum, maximum, average, deviation
-    "FLOAT": (80, 84, 88, 92), "INT32": (80, 84, 88, 92), "DOUBLE": (80, 88, 96, 104), "INT64": (80, 88, 96, 104),
-    "INT16": (80, 82, 84, 88), "UINT8": (80, 81, 84, 88), "VEC3F": (80, 92, 104, 108), "VEC3D": (80, 104, 128, 136),
+    "FLOAT": (80, 84, 88, 92),
+    "INT32": (80, 84, 88, 92),
+    "DOUBLE": (80, 88, 96, 104),
+    "INT64": (80, 88, 96, 104),
+    "INT16": (80, 82, 84, 88),
+    "UINT8": (80, 81, 84, 88),
+    "VEC3F": (80, 92, 104, 108),
+    "VEC3D": (80, 104, 128, 136),
     "VEC4F": (80, 96, 112, 116),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("record", FIXED, ids=lambda record: record.name)
@@ -113,9 +119,16 @@ def test_every_type_has_figures():
 # ----- the same by the rules of a C compiler ------------------------------------------------------
 
 SCALARS = {
-    "f4": c.c_float, "f8": c.c_double, "i2": c.c_int16, "i4": c.c_int32, "i8": c.c_int64,
-    "u1": c.c_uint8, "u4": c.c_uint32, "u8": c.c_uint64, "?": c.c_bool,
-}  # fmt: skip
+    "f4": c.c_float,
+    "f8": c.c_double,
+    "i2": c.c_int16,
+    "i4": c.c_int32,
+    "i8": c.c_int64,
+    "u1": c.c_uint8,
+    "u4": c.c_uint32,
+    "u8": c.c_uint64,
+    "?": c.c_bool,
+}
 
 
 def struct(*fields):
@@ -151,8 +164,11 @@ def test_structures_against_ctypes(grid_type):
         assert parts.leaf_values == round_up(c.sizeof(head))
         assert parts.leaf.size == round_up(parts.leaf_values + 512 * c.sizeof(value))
     else:
-        extra = {"mask": [("pad", c.c_uint64 * 2)], "bits": [("bits", bits), ("pad", c.c_uint64 * 2)],
-                 "index": [("offset", c.c_uint64), ("prefix", c.c_uint64)]}  # fmt: skip
+        extra = {
+            "mask": [("pad", c.c_uint64 * 2)],
+            "bits": [("bits", bits), ("pad", c.c_uint64 * 2)],
+            "index": [("offset", c.c_uint64), ("prefix", c.c_uint64)],
+        }
         leaf = struct(*before, *extra[kind.leaf])
         assert parts.leaf.size == round_up(c.sizeof(leaf))
 

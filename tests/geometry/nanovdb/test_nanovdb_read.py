@@ -128,9 +128,12 @@ def small_grids():
 
 @wp.kernel
 def look_everywhere(
-    volume: wp.uint64, points: wp.array(dtype=wp.vec3), data: wp.array(dtype=float), index: int,
+    volume: wp.uint64,
+    points: wp.array(dtype=wp.vec3),
+    data: wp.array(dtype=float),
+    index: int,
     out: wp.array(dtype=float),
-):  # fmt: skip
+):
     n = wp.tid()
     p = points[n]
     if index == 0:

@@ -15,7 +15,7 @@ from warpsim.geometry import (
     swept_volume_field,
     swept_volume_mesh,
     swept_volume_sdf,
-)  # fmt: skip
+)
 from warpsim.geometry.swept_volume import swept_volume
 
 MODES = list(SweptVolumeSignMode)
@@ -83,9 +83,13 @@ def test_the_field_is_the_least_distance_of_all_poses(mode):
 
 @wp.kernel
 def distances(
-    points: wp.array[wp.vec3], meshes: wp.array[wp.uint64], poses: wp.array2d[wp.transform], most: float, mode: int,
+    points: wp.array[wp.vec3],
+    meshes: wp.array[wp.uint64],
+    poses: wp.array2d[wp.transform],
+    most: float,
+    mode: int,
     out: wp.array[float],
-):  # fmt: skip
+):
     i = wp.tid()
     out[i] = swept_volume_sdf(points[i], meshes, poses, most, mode)
 
@@ -148,12 +152,14 @@ def test_grids_of_nodes():
 @pytest.mark.parametrize(
     "poses",
     [
-        still(2)[None].tolist(), still(2)[None].astype(np.float64), wp.array(still(2)[None], dtype=wp.transform),
+        still(2)[None].tolist(),
+        still(2)[None].astype(np.float64),
+        wp.array(still(2)[None], dtype=wp.transform),
         wp.array(np.repeat(still(2)[None], 2, axis=1), dtype=wp.transform)[:, ::2],
         wp.array(still(2)[None], dtype=float),
     ],
     ids=["list", "float64", "transforms", "strided", "numbers"],
-)  # fmt: skip
+)
 def test_poses_of_all_kinds(poses):
     field, _, _ = swept_volume_field([box()], poses, 0.5)
     assert field.numpy().min() == pytest.approx(-1.0, abs=0.3)

@@ -20,10 +20,14 @@ def contents(texture):
 @pytest.mark.parametrize("device", DEVICES)
 def test_data_gives_a_texture_its_extents_and_channels(device):
     for texture, shape, sizes in (
-        (wp.Texture1D, (4,), (4, 1, 1, 1)), (wp.Texture1D, (4, 1), (4, 1, 1, 1)), (wp.Texture1D, (4, 2), (4, 1, 1, 2)),
-        (wp.Texture2D, (3, 4), (4, 3, 1, 1)), (wp.Texture2D, (3, 4, 4), (4, 3, 1, 4)),
-        (wp.Texture3D, (2, 3, 4), (4, 3, 2, 1)), (wp.Texture3D, (2, 3, 4, 2), (4, 3, 2, 2)),
-    ):  # fmt: skip
+        (wp.Texture1D, (4,), (4, 1, 1, 1)),
+        (wp.Texture1D, (4, 1), (4, 1, 1, 1)),
+        (wp.Texture1D, (4, 2), (4, 1, 1, 2)),
+        (wp.Texture2D, (3, 4), (4, 3, 1, 1)),
+        (wp.Texture2D, (3, 4, 4), (4, 3, 1, 4)),
+        (wp.Texture3D, (2, 3, 4), (4, 3, 2, 1)),
+        (wp.Texture3D, (2, 3, 4, 2), (4, 3, 2, 2)),
+    ):
         made_of = np.zeros(shape, np.float32)
         for data in (made_of, wp.array(made_of, dtype=float, device=device)):
             t = texture(data, device=device)
@@ -38,9 +42,14 @@ def test_attributes_say_how_a_texture_is_read():
     assert t.normalized_coords and not t.is_mipmapped and t.num_mip_levels == 1 and t.dtype is wp.float32 and t.id
     assert repr(t) == "Texture2D((3, 4, 2), float32, LINEAR)"
     t = wp.Texture3D(
-        np.ones((2, 2, 8), np.uint8), address_mode=(WRAP, MIRROR), address_mode_u=BORDER, filter_mode=CLOSEST,
-        num_mip_levels=0, normalized_coords=False, surface_access=True,
-    )  # fmt: skip
+        np.ones((2, 2, 8), np.uint8),
+        address_mode=(WRAP, MIRROR),
+        address_mode_u=BORDER,
+        filter_mode=CLOSEST,
+        num_mip_levels=0,
+        normalized_coords=False,
+        surface_access=True,
+    )
     assert (t.address_mode_u, t.address_mode_v, t.address_mode_w) == (BORDER, MIRROR, CLAMP)
     assert (t.filter_mode, t.mip_filter_mode, t.num_mip_levels, t.normalized_coords) == (CLOSEST, LINEAR, 4, False)
     assert t.is_mipmapped and t.dtype is wp.uint8 and t.texels.size == 32 + 4 + 2 + 1
@@ -90,7 +99,7 @@ def test_an_empty_texture_has_no_contents(texture):
         (lambda: wp.Texture1D(np.ones(4, np.int32), filter_mode=LINEAR), "32-bit integers"),
         (lambda: wp.Texture1D(np.ones(4, np.uint32), mip_filter_mode=LINEAR, num_mip_levels=0), "32-bit integers"),
     ],
-)  # fmt: skip
+)
 def test_data_sizes_and_modes_that_make_no_texture(make, message):
     with pytest.raises(TextureError, match=message):
         make()

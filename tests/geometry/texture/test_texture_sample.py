@@ -73,9 +73,12 @@ def random_case(seed, dtype=None, dimensions=None):
     levels = int(rng.choice([1, most]))
     oracle = Oracle(data, modes, filtering, blending, normalized, levels)
     options = {
-        "address_mode": modes if dimensions > 1 else modes[0], "filter_mode": filtering, "mip_filter_mode": blending,
-        "normalized_coords": normalized, "num_mip_levels": levels,
-    }  # fmt: skip
+        "address_mode": modes if dimensions > 1 else modes[0],
+        "filter_mode": filtering,
+        "mip_filter_mode": blending,
+        "normalized_coords": normalized,
+        "num_mip_levels": levels,
+    }
     u = rng.uniform(-2.5, 3.5, (60, dimensions)).astype(np.float32)
     if not normalized:
         u *= oracle.sizes.astype(np.float32)
@@ -333,8 +336,9 @@ def test_arrays_of_textures_keep_them_alive(device):
     sizes = [(1, 2), (3, 1), (2, 2)]
     atlas = wp.array(
         [wp.Texture2D(np.full(s, k, np.float32), device=device) for k, s in enumerate(sizes)] + [wp.Texture2D()],
-        dtype=wp.Texture2D, device=device,
-    )  # fmt: skip
+        dtype=wp.Texture2D,
+        device=device,
+    )
     out = wp.zeros(4, dtype=float, device=device)
     wp.launch(from_atlas, 4, [atlas, out], device=device)
     assert out.numpy().tolist() == [k + 100.0 * w + 1000.0 * h for k, (h, w) in enumerate(sizes)] + [0.0]
@@ -426,8 +430,13 @@ def test_a_graph_fills_a_texture_anew_at_every_launch_with_checks_on(monkeypatch
     for factor in (1.0, -3.0):
         source.assign(factor * data)
         wp.capture_launch(capture.graph)
-        assert np.allclose(out.numpy(), Oracle(factor * data[..., None], [CLAMP] * 2, LINEAR, normalized=False).sample(
-            u.numpy()[:, :2], lod.numpy()).ravel(), atol=1e-5)  # fmt: skip
+        assert np.allclose(
+            out.numpy(),
+            Oracle(factor * data[..., None], [CLAMP] * 2, LINEAR, normalized=False)
+            .sample(u.numpy()[:, :2], lod.numpy())
+            .ravel(),
+            atol=1e-5,
+        )
 
 
 @pytest.mark.skipif(bool(tools.missing()), reason=f"without {', '.join(tools.missing())}")

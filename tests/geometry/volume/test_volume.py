@@ -55,9 +55,10 @@ def test_files_of_several_grids():
     assert both.get_grid_count() == 2 and (both.load_next_grid().array().numpy() == second.array().numpy()).all()
 
 
-@pytest.mark.parametrize("name, expected", [
-    ("rocks", (764416, 1493, 8, 8)), ("torus", (12288, 24, 8, 8)), ("test_index_grid", (16, 14, 7, 7)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name, expected",
+    [("rocks", (764416, 1493, 8, 8)), ("torus", (12288, 24, 8, 8)), ("test_index_grid", (16, 14, 7, 7))],
+)
 def test_statistics_of_files(name, expected):
     assert grids(name)[0].get_active_stats() == expected
 
@@ -88,8 +89,10 @@ def test_feature_arrays_of_known_types():
     volume = wp.Volume(nanovdb_features.with_features(nanovdb_build.from_tiles([[0, 0, 0]]), arrays).buffer)
     infos = [volume.get_feature_array_info(k) for k in range(3)]
     assert [info[:1] + info[2:] for info in infos] == [
-        ("weight", 4, 5, "float"), ("color", 24, 2, "Vec3d"), ("id", 8, 3, "int64"),
-    ]  # fmt: skip
+        ("weight", 4, 5, "float"),
+        ("color", 24, 2, "Vec3d"),
+        ("id", 8, 3, "int64"),
+    ]
     found = [volume.feature_array(k) for k in range(3)]
     assert [array.dtype for array in found] == [wp.float32, wp.vec3d, wp.int64]
     assert all((array.numpy() == arrays[info.name]).all() for array, info in zip(found, infos, strict=True))
@@ -182,8 +185,9 @@ def test_index_volumes_hold_no_values():
     with pytest.raises(VolumeError, match="OnIndex holds no values"):
         _ = volume.leaf_values
     assert volume.to_numpy((0, 0, 0), (1, 2, 3)).tolist() == [
-        [[0, -1, -1, -1], [-1] * 4, [-1] * 4], [[-1] * 4, [-1] * 4, [-1, -1, -1, 1]],
-    ]  # fmt: skip
+        [[0, -1, -1, -1], [-1] * 4, [-1] * 4],
+        [[-1] * 4, [-1] * 4, [-1, -1, -1, 1]],
+    ]
 
 
 @pytest.mark.parametrize("shape", [(4096, 3), (4096,)])

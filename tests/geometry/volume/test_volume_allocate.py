@@ -39,10 +39,17 @@ def test_the_background_decides_the_type(background, t):
     assert looked_up(volume, [[9, 9, 9]]).tolist() == [background]
 
 
-@pytest.mark.parametrize("background, t", [
-    ((1.0, 2.0, 3.0), wp.vec3), ([1, 2, 3, 4], wp.vec4), (np.array([1.0, 2.0, 3.0]), wp.vec3),
-    (wp.vec3(1.0, 2.0, 3.0), wp.vec3), (wp.vec3d(1.0, 2.0, 3.0), wp.vec3d), (wp.vec4d(1.0, 2.0, 3.0, 4.0), wp.vec4d),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "background, t",
+    [
+        ((1.0, 2.0, 3.0), wp.vec3),
+        ([1, 2, 3, 4], wp.vec4),
+        (np.array([1.0, 2.0, 3.0]), wp.vec3),
+        (wp.vec3(1.0, 2.0, 3.0), wp.vec3),
+        (wp.vec3d(1.0, 2.0, 3.0), wp.vec3d),
+        (wp.vec4d(1.0, 2.0, 3.0, 4.0), wp.vec4d),
+    ],
+)
 def test_backgrounds_of_vectors(background, t):
     volume = wp.Volume.allocate_by_tiles([[0, 0, 0]], 1.0, bg_value=background)
     assert volume.dtype is t
@@ -82,11 +89,16 @@ def test_transforms():
     assert {*map(tuple, volume.get_voxels().numpy())} == {*map(tuple, voxels)}
 
 
-@pytest.mark.parametrize("low, high, options, tiles", [
-    ((-1, -1, -1), (8, 8, 8), {}, 27), ((0, 0, 0), (7, 7, 7), {}, 1), ((0, 0, 0), (0, 0, 8), {}, 2),
-    ((-1.0, -1.0, -1.0), (8.0, 8.0, 8.0), {"points_in_world_space": True}, 64),
-    ((-1.0, -1.0, -1.0), (8.0, 8.0, 8.0), {"points_in_world_space": True, "translation": (1.0, 2.0, 3.0)}, 27),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "low, high, options, tiles",
+    [
+        ((-1, -1, -1), (8, 8, 8), {}, 27),
+        ((0, 0, 0), (7, 7, 7), {}, 1),
+        ((0, 0, 0), (0, 0, 8), {}, 2),
+        ((-1.0, -1.0, -1.0), (8.0, 8.0, 8.0), {"points_in_world_space": True}, 64),
+        ((-1.0, -1.0, -1.0), (8.0, 8.0, 8.0), {"points_in_world_space": True, "translation": (1.0, 2.0, 3.0)}, 27),
+    ],
+)
 def test_boxes(low, high, options, tiles):
     assert wp.Volume.allocate(low, high, 0.5, **options).get_tile_count() == tiles
     index = wp.Volume.allocate(low, high, 0.5, bg_value=None, **options)
@@ -104,13 +116,20 @@ def scattered(count):
     return np.random.default_rng(0).integers(-(2**31), 2**31, (count, 3)).astype(np.int32)
 
 
-@pytest.mark.parametrize("make, leaf_bytes", [
-    (lambda: wp.Volume.allocate_by_tiles(scattered(40000), 1.0), 2144),
-    (lambda: wp.Volume.allocate_by_voxels(scattered(40000), 1.0), 96),
-    (lambda: wp.Volume.allocate_by_tiles(scattered(40000).astype(np.float32), 1.0, bg_value=None), 96),
-    (lambda: wp.Volume.allocate((0, 0, 0), (4000, 4000, 4000), 1.0), 2144),
-    (lambda: wp.Volume.allocate((0, 0, 0), (3535, 3535, 3535), 1.0, bg_value=None), 96),  # without inner nodes 7.7 GiB
-], ids=["tiles", "voxels", "points", "box", "inner nodes of a box"])  # fmt: skip
+@pytest.mark.parametrize(
+    "make, leaf_bytes",
+    [
+        (lambda: wp.Volume.allocate_by_tiles(scattered(40000), 1.0), 2144),
+        (lambda: wp.Volume.allocate_by_voxels(scattered(40000), 1.0), 96),
+        (lambda: wp.Volume.allocate_by_tiles(scattered(40000).astype(np.float32), 1.0, bg_value=None), 96),
+        (lambda: wp.Volume.allocate((0, 0, 0), (4000, 4000, 4000), 1.0), 2144),
+        (
+            lambda: wp.Volume.allocate((0, 0, 0), (3535, 3535, 3535), 1.0, bg_value=None),
+            96,
+        ),  # without inner nodes 7.7 GiB
+    ],
+    ids=["tiles", "voxels", "points", "box", "inner nodes of a box"],
+)
 def test_what_is_too_large_is_refused_before_it_takes_memory(make, leaf_bytes):
     tracemalloc.start()
     try:

@@ -50,9 +50,16 @@ def test_points_in_no_voxel_are_left_to_the_host(bad):
     assert distinct_cubes(wp.array(rows, dtype=wp.vec3d), np.eye(3), np.zeros(3), 3) is None
 
 
-@pytest.mark.parametrize("points", [
-    [[0, 0, 0]], np.zeros((3, 3)), wp.zeros(0, dtype=wp.vec3), wp.zeros((4, 2), dtype=int), wp.zeros(3, dtype=wp.int64),
-    wp.zeros((8, 3), dtype=int)[::2],
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "points",
+    [
+        [[0, 0, 0]],
+        np.zeros((3, 3)),
+        wp.zeros(0, dtype=wp.vec3),
+        wp.zeros((4, 2), dtype=int),
+        wp.zeros(3, dtype=wp.int64),
+        wp.zeros((8, 3), dtype=int)[::2],
+    ],
+)
 def test_other_forms_are_left_to_the_host(points):
     assert distinct_cubes(points, np.eye(3), np.zeros(3), 3) is None

@@ -16,9 +16,13 @@ BACKGROUND = 0.75
 def kernel_for(dtype, point):
     @wp.kernel
     def sample(
-        volume: wp.uint64, points: wp.array(dtype=point), mode: int, data: wp.array(dtype=dtype),
-        background: wp.array(dtype=dtype), out: wp.array(dtype=dtype),
-    ):  # fmt: skip
+        volume: wp.uint64,
+        points: wp.array(dtype=point),
+        mode: int,
+        data: wp.array(dtype=dtype),
+        background: wp.array(dtype=dtype),
+        out: wp.array(dtype=dtype),
+    ):
         n = wp.tid()
         out[n] = wp.volume_sample_index(volume, points[n], mode, data, background[0])
 
@@ -113,9 +117,13 @@ def test_gradients_to_points_data_and_background():
 
 @wp.kernel
 def slope(
-    volume: wp.uint64, points: wp.array(dtype=wp.vec3d), mode: int, data: wp.array(dtype=wp.float64),
-    out: wp.array(dtype=wp.float64), slopes: wp.array(dtype=wp.vec3d),
-):  # fmt: skip
+    volume: wp.uint64,
+    points: wp.array(dtype=wp.vec3d),
+    mode: int,
+    data: wp.array(dtype=wp.float64),
+    out: wp.array(dtype=wp.float64),
+    slopes: wp.array(dtype=wp.vec3d),
+):
     n = wp.tid()
     grad = wp.vec3d()
     out[n] = wp.volume_sample_grad_index(volume, points[n], mode, data, wp.float64(0.75), grad)

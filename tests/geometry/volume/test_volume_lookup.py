@@ -30,9 +30,14 @@ def test_voxels_anywhere_are_found_and_others_are_not(voxels, others, walk):
 
 @wp.kernel
 def all_forms(
-    f: wp.uint64, v: wp.uint64, i: wp.uint64, voxels: wp.array(dtype=wp.vec3i), floats: wp.array2d(dtype=float),
-    vectors: wp.array2d(dtype=wp.vec3), integers: wp.array2d(dtype=int),
-):  # fmt: skip
+    f: wp.uint64,
+    v: wp.uint64,
+    i: wp.uint64,
+    voxels: wp.array(dtype=wp.vec3i),
+    floats: wp.array2d(dtype=float),
+    vectors: wp.array2d(dtype=wp.vec3),
+    integers: wp.array2d(dtype=int),
+):
     n = wp.tid()
     at = voxels[n]
     floats[n, 0] = wp.volume_lookup(f, at)

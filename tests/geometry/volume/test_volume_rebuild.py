@@ -85,11 +85,14 @@ def test_points_of_the_world_and_masks():
 @pytest.mark.parametrize(
     "room, points, flags",
     [
-        ({"max_tiles": 4}, FAR, 1 | 8), ({"max_tiles": 4, "max_lower_nodes": 1}, FAR[:3], 2),
-        ({"max_tiles": 4, "max_upper_nodes": 1}, 5000 * FAR[:3] // 100, 4), ({"max_tiles": 4}, FAR[:0], 16),
-        ({"max_tiles": 2}, 5000 * FAR // 100, 1 | 2 | 4 | 8), ({"max_tiles": 6}, FAR, 0),
+        ({"max_tiles": 4}, FAR, 1 | 8),
+        ({"max_tiles": 4, "max_lower_nodes": 1}, FAR[:3], 2),
+        ({"max_tiles": 4, "max_upper_nodes": 1}, 5000 * FAR[:3] // 100, 4),
+        ({"max_tiles": 4}, FAR[:0], 16),
+        ({"max_tiles": 2}, 5000 * FAR // 100, 1 | 2 | 4 | 8),
+        ({"max_tiles": 6}, FAR, 0),
     ],
-)  # fmt: skip
+)
 def test_what_does_not_fit_leaves_all_as_it_was(room, points, flags):
     said = status()
     v = wp.Volume.allocate_by_tiles(POINTS, voxel_size=1.0, bg_value=1.0, status=said, **room)

@@ -124,9 +124,12 @@ def test_points_that_are_nowhere_give_the_background(point, walk, device):
 
 @wp.kernel
 def sample_all(
-    volume: wp.uint64, points: wp.array(dtype=wp.vec3d), data: wp.array(dtype=float), out: wp.array2d(dtype=float),
+    volume: wp.uint64,
+    points: wp.array(dtype=wp.vec3d),
+    data: wp.array(dtype=float),
+    out: wp.array2d(dtype=float),
     slope: wp.array(dtype=wp.vec3),
-):  # fmt: skip
+):
     i = wp.tid()
     grad = wp.vec3(1.0)
     for mode in range(2):
@@ -196,9 +199,15 @@ def test_the_interpreter_gives_the_same_bits(walk):
 
 @wp.kernel
 def by_name(
-    floats: wp.uint64, vectors: wp.uint64, integers: wp.uint64, points: wp.array(dtype=wp.vec3), mode: int,
-    f: wp.array(dtype=float), v: wp.array(dtype=wp.vec3), i: wp.array(dtype=int),
-):  # fmt: skip
+    floats: wp.uint64,
+    vectors: wp.uint64,
+    integers: wp.uint64,
+    points: wp.array(dtype=wp.vec3),
+    mode: int,
+    f: wp.array(dtype=float),
+    v: wp.array(dtype=wp.vec3),
+    i: wp.array(dtype=int),
+):
     n = wp.tid()
     f[n] = wp.volume_sample_f(floats, points[n], mode)
     v[n] = wp.volume_sample_v(vectors, points[n], mode)

@@ -51,10 +51,16 @@ def sobel(src: wp.array2d(dtype=float), mag: wp.array2d(dtype=float), angle: wp.
     i, j = wp.tid()
     if i > 0 and j > 0 and i < src.shape[0] - 1 and j < src.shape[1] - 1:
         n = wp.mat33(
-            src[i - 1, j - 1], src[i - 1, j], src[i - 1, j + 1],
-            src[i, j - 1], src[i, j], src[i, j + 1],
-            src[i + 1, j - 1], src[i + 1, j], src[i + 1, j + 1],
-        )  # fmt: skip
+            src[i - 1, j - 1],
+            src[i - 1, j],
+            src[i - 1, j + 1],
+            src[i, j - 1],
+            src[i, j],
+            src[i, j + 1],
+            src[i + 1, j - 1],
+            src[i + 1, j],
+            src[i + 1, j + 1],
+        )
         kx = wp.mat33(-1.0, 0.0, 1.0, -2.0, 0.0, 2.0, -1.0, 0.0, 1.0)
         gx = wp.ddot(kx, n)
         gy = wp.ddot(wp.transpose(kx), n)

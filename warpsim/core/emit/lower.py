@@ -83,8 +83,10 @@ class Lowering:
     def join(self, node: If, arms: list[tuple[list[list[Any]], Any]], joined: ll.Block) -> None:
         """Branch from every arm (what it yields, its last block) to `joined` and bind the results to phis there."""
         results = node.results
-        same = [all(x is y for flats, _ in arms for x, y in zip(flats[k], arms[0][0][k], strict=True))
-                for k in range(len(results))]  # fmt: skip
+        same = [
+            all(x is y for flats, _ in arms for x, y in zip(flats[k], arms[0][0][k], strict=True))
+            for k in range(len(results))
+        ]
         differing = [k for k in range(len(results)) if not same[k]]
         chosen = tuple(results[k] for k in differing)
         incoming = []

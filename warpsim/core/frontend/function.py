@@ -54,7 +54,8 @@ def thread_rank(fn: Function) -> int:
     if len(ranks) > 1:
         (first, _), (second, place) = list(ranks.items())[:2]
         raise KernelTypeError(
-            f"tid() is unpacked into {second} names here and into {first} elsewhere", place,
+            f"tid() is unpacked into {second} names here and into {first} elsewhere",
+            place,
             help="use one form in a kernel and in the functions it calls",
-        )  # fmt: skip
+        )
     return next(iter(ranks), 0)

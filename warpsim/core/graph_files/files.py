@@ -24,9 +24,12 @@ _SUFFIX = ".wrp"
 
 
 def capture_save(
-    graph: Graph, path: str | os.PathLike[str], inputs: dict[str, Any] | None = None,
-    outputs: dict[str, Any] | None = None, source_fallback: bool = False,
-) -> None:  # fmt: skip
+    graph: Graph,
+    path: str | os.PathLike[str],
+    inputs: dict[str, Any] | None = None,
+    outputs: dict[str, Any] | None = None,
+    source_fallback: bool = False,
+) -> None:
     """Write a captured graph into a file, from which `capture_load` makes a graph in any process.
 
     path: of the file; `.wrp` is appended where it is missing. Machine code goes to the folder `NAME_modules` beside

@@ -72,10 +72,15 @@ class Saved:
         self.regions.merge()
         regions, contents = self._regions()
         description = {
-            "device": self.device.kind, "machine": self.device.requirements(), "modules": self._entries,
-            "regions": regions, "patches": self._patches,
-            "structures": self._records, "steps": steps, "params": params,
-        }  # fmt: skip
+            "device": self.device.kind,
+            "machine": self.device.requirements(),
+            "modules": self._entries,
+            "regions": regions,
+            "patches": self._patches,
+            "structures": self._records,
+            "steps": steps,
+            "params": params,
+        }
         text = json.dumps(description, default=self._at, separators=(",", ":"))
         self.file = pack(text.encode(), contents)
 
@@ -114,11 +119,16 @@ class Saved:
             raise unsavable(what, f"capture it with device={str(launcher.device)!r}")
         self._check_reach(call)
         return {
-            "module": self._module(launcher), "kernel": launcher.kernel.key, "total": call.total,
-            "dim": list(call.dim) if isinstance(call.dim, tuple) else [call.dim], "block": call.block.hex(),
-            "points": self._points(pointers_of_arguments(list(launcher.types), call.block)), "ids": self._ids(call),
-            "checked": launcher.reports, **self._way(launcher.way_of(call)),
-        }  # fmt: skip
+            "module": self._module(launcher),
+            "kernel": launcher.kernel.key,
+            "total": call.total,
+            "dim": list(call.dim) if isinstance(call.dim, tuple) else [call.dim],
+            "block": call.block.hex(),
+            "points": self._points(pointers_of_arguments(list(launcher.types), call.block)),
+            "ids": self._ids(call),
+            "checked": launcher.reports,
+            **self._way(launcher.way_of(call)),
+        }
 
     def publication(self, record: Handle, content: structs.Struct) -> Json:
         """A structure, and what kernels are to see of it."""
@@ -139,8 +149,10 @@ class Saved:
         hidden = resolving_calls(with_handle_params(fn, launcher.program.handle_params))
         if hidden:
             what = structure_name(hidden[0].results[0].type)
-            raise unsavable(f"kernel {name!r}, which takes the id of a {what} out of memory",
-                           "pass the id to the kernel, or in a field of a struct that is passed")  # fmt: skip
+            raise unsavable(
+                f"kernel {name!r}, which takes the id of a {what} out of memory",
+                "pass the id to the kernel, or in a field of a struct that is passed",
+            )
 
     def _way(self, way: Way) -> Json:
         """How a launch runs."""

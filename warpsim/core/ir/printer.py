@@ -75,9 +75,7 @@ class Printer:
         return name
 
 
-_LABELS: dict[type, tuple[str, ...]] = {
-    If: ("then", "else"), For: ("body",), While: ("before", "body"), Call: (),
-}  # fmt: skip
+_LABELS: dict[type, tuple[str, ...]] = {If: ("then", "else"), For: ("body",), While: ("before", "body"), Call: ()}
 
 
 def _head(node: Node, names: list[str]) -> str:

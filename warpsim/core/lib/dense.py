@@ -12,9 +12,8 @@ from ..language import Array, Float, adjoint, bool_, func, func_grad, int32, sqr
 
 @func
 def dense_gemm(
-    m: int32, n: int32, p: int32, t1: int32, t2: int32,
-    A: Array[Float, 1], B: Array[Float, 1], C: Array[Float, 1],
-):  # fmt: skip
+    m: int32, n: int32, p: int32, t1: int32, t2: int32, A: Array[Float, 1], B: Array[Float, 1], C: Array[Float, 1]
+):
     """C = A B, of m rows and n columns, as sums of p products; t1, t2: whether A, B are stored as their transposes."""
     _product(m, n, p, t1, t2, 0, 0, 0, A, B, C)
 
@@ -62,9 +61,14 @@ def dense_solve(n: int32, A: Array[Float, 1], L: Array[Float, 1], b: Array[Float
 
 @func
 def dense_solve_batched(
-    b_start: Array[int32, 1], A_start: Array[int32, 1], A_dim: Array[int32, 1],
-    A: Array[Float, 1], L: Array[Float, 1], b: Array[Float, 1], x: Array[Float, 1],
-):  # fmt: skip
+    b_start: Array[int32, 1],
+    A_start: Array[int32, 1],
+    A_dim: Array[int32, 1],
+    A: Array[Float, 1],
+    L: Array[Float, 1],
+    b: Array[Float, 1],
+    x: Array[Float, 1],
+):
     """The solution of the thread: where its vectors begin in b and x, its matrices in A and L, and their rows."""
     k = tid()
     _solution(A_dim[k], A_start[k], b_start[k], True, A, L, b, x)

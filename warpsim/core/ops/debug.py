@@ -183,9 +183,13 @@ def _breakpoint_rule(types: list[Any], attributes: dict) -> Any:
 
 
 @op(
-    lambda target, call, args: [], numpy=lambda: breakpoint(), rule=_breakpoint_rule, effect=OUTPUT,
-    nondiff=_REPORT, name="breakpoint",
-)  # fmt: skip
+    lambda target, call, args: [],
+    numpy=lambda: breakpoint(),
+    rule=_breakpoint_rule,
+    effect=OUTPUT,
+    nondiff=_REPORT,
+    name="breakpoint",
+)
 def breakpoint_() -> None:
     """Stop in Python's debugger on device="interp"; nothing on compiled devices."""
 

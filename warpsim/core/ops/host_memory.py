@@ -30,9 +30,14 @@ class HostArray:
     """
 
     def __init__(
-        self, data: np.ndarray, t: ArrayType, name: str = "array", grad: HostArray | None = None,
-        lookup: tuple[np.ndarray | None, ...] = (), follow: Follow | None = None,
-    ):  # fmt: skip
+        self,
+        data: np.ndarray,
+        t: ArrayType,
+        name: str = "array",
+        grad: HostArray | None = None,
+        lookup: tuple[np.ndarray | None, ...] = (),
+        follow: Follow | None = None,
+    ):
         self.data, self.type, self.name, self.grad, self.lookup = data, t, name, grad, lookup
         self.missing = False  # whether None was given for it
         self.follow = follow  # finds the arrays that struct elements refer to, by descriptor

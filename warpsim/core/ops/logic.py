@@ -37,8 +37,11 @@ def _comparison(name: str, symbol: str, oracle: Callable[..., Any], pattern: Any
 
 
 for _name, _symbol, _oracle in (
-    ("lt", "<", np.less), ("le", "<=", np.less_equal), ("gt", ">", np.greater), ("ge", ">=", np.greater_equal),
-):  # fmt: skip
+    ("lt", "<", np.less),
+    ("le", "<=", np.less_equal),
+    ("gt", ">", np.greater),
+    ("ge", ">=", np.greater_equal),
+):
     _comparison(_name, _symbol, _oracle, Scalar)
 for _name, _symbol, _oracle in (("eq", "==", np.equal), ("ne", "!=", np.not_equal)):
     _comparison(_name, _symbol, _oracle, AnyScalar)
@@ -99,8 +102,10 @@ def _bitwise(name: str, instruction: str, oracle: Callable[..., Any]) -> None:
 
 
 for _name, _instruction, _oracle in (
-    ("bit_and", "and_", np.bitwise_and), ("bit_or", "or_", np.bitwise_or), ("bit_xor", "xor", np.bitwise_xor),
-):  # fmt: skip
+    ("bit_and", "and_", np.bitwise_and),
+    ("bit_or", "or_", np.bitwise_or),
+    ("bit_xor", "xor", np.bitwise_xor),
+):
     _bitwise(_name, _instruction, _oracle)
 
 
@@ -193,9 +198,10 @@ def _mask_at_most(target: Target, call: Call, args: list[list[Any]]) -> list[Any
 
 
 @op(
-    _mask_at_most, numpy=lambda x, limit: int32(sum(1 << k for k, part in enumerate(x) if part <= limit)),
+    _mask_at_most,
+    numpy=lambda x, limit: int32(sum(1 << k for k, part in enumerate(x) if part <= limit)),
     nondiff=_NO_BITS,
-)  # fmt: skip
+)
 def mask_at_most(x: Vec[N, Scalar], limit: Scalar) -> int32:
     """An integer whose bit k says whether component k of up to 31 is at most `limit`."""
 

@@ -213,17 +213,21 @@ def _compares_address(relation: str, part: int) -> Any:
 
 
 @op(
-    _compares_address("!=", 1), numpy=lambda a: scalars.bool_(a.grad is not None), rule=_one_array,
+    _compares_address("!=", 1),
+    numpy=lambda a: scalars.bool_(a.grad is not None),
+    rule=_one_array,
     nondiff="a boolean has no derivative",
-)  # fmt: skip
+)
 def has_gradient(array: Any) -> scalars.bool_:
     """Whether an array has a gradient array, where only the run can tell."""
 
 
 @op(
-    _compares_address("==", 0), numpy=lambda a: scalars.bool_(a.missing), rule=_one_array,
+    _compares_address("==", 0),
+    numpy=lambda a: scalars.bool_(a.missing),
+    rule=_one_array,
     nondiff="a boolean has no derivative",
-)  # fmt: skip
+)
 def is_none(array: Any) -> scalars.bool_:
     """Whether None was given for an array: it lies at no address."""
 
@@ -259,9 +263,12 @@ def _local_value(target: Target, call: Call, args: list[list[Any]]) -> list[Any]
 
 
 @op(
-    _local_value, numpy=host_local_array, rule=_local_rule, effect=WRITE,
+    _local_value,
+    numpy=host_local_array,
+    rule=_local_rule,
+    effect=WRITE,
     nondiff="gradients flow through the loads and stores of the array",
-)  # fmt: skip
+)
 def local_array() -> Any:
     """An array of constant `shape` on the thread's stack: zeroed, unless its attribute "cleared" is False."""
 
@@ -397,9 +404,8 @@ atomic_max = _atomic("atomic_max", _higher, 1, _number, "", "Raise an element to
 atomic_max.adjoint(_extreme_adjoint)
 atomic_exch = _atomic("atomic_exch", lambda a, b: b, 1, _number, _INTEGER, "Replace an element.")
 atomic_cas = _atomic(
-    "atomic_cas", _compare_and_swap, 2, _number, _INTEGER,
-    "Replace an element if it equals the first value.",
-)  # fmt: skip
+    "atomic_cas", _compare_and_swap, 2, _number, _INTEGER, "Replace an element if it equals the first value."
+)
 atomic_and = _atomic("atomic_and", np.bitwise_and, 1, scalars.is_integer, _INTEGER, "Bitwise and with an element.")
 atomic_or = _atomic("atomic_or", np.bitwise_or, 1, scalars.is_integer, _INTEGER, "Bitwise or with an element.")
 atomic_xor = _atomic("atomic_xor", np.bitwise_xor, 1, scalars.is_integer, _INTEGER, "Bitwise xor with an element.")

@@ -179,9 +179,14 @@ def _gradient(array: HostArray) -> HostArray | None:
 
 
 GRADIENTS = Row(
-    gradient.name, (), None, "The gradient array of an array, or an array without memory where there is none.",
-    gradient.rows[0].value, _gradient, nondiff="a view shares memory",
-)  # fmt: skip
+    gradient.name,
+    (),
+    None,
+    "The gradient array of an array, or an array without memory where there is none.",
+    gradient.rows[0].value,
+    _gradient,
+    nondiff="a view shares memory",
+)
 """Native text is given gradients that may be missing; the row `gradient` itself asks for one that is there."""
 
 
@@ -273,10 +278,14 @@ def exception_for(title: str, said: bytes, location: Location | None, where: str
 
 def _host_block(types: tuple[Any, ...]) -> np.ndarray:
     starts, size = offsets(types)
-    layout = np.dtype({
-        "names": [f"v{k}" for k in range(len(types))], "formats": [structs.numpy_dtype(t) for t in types],
-        "offsets": starts, "itemsize": max(WORD, size),
-    })  # fmt: skip
+    layout = np.dtype(
+        {
+            "names": [f"v{k}" for k in range(len(types))],
+            "formats": [structs.numpy_dtype(t) for t in types],
+            "offsets": starts,
+            "itemsize": max(WORD, size),
+        }
+    )
     return np.zeros(1, layout)
 
 

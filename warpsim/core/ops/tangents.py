@@ -76,9 +76,11 @@ def tangent_at(t: ValueType, path: Fields, tangent: Tangent) -> Value:
     leaf = dict(slots(t))[path]
     if isinstance(leaf, ArrayType):
         raise NotDifferentiableError(
-            "an array with a tangent and one without are chosen between here", _builder().location,
-            expected="a tangent for both, or for none", help="give the other array a tangent of zeros",
-        )  # fmt: skip
+            "an array with a tangent and one without are chosen between here",
+            _builder().location,
+            expected="a tangent for both, or for none",
+            help="give the other array a tangent of zeros",
+        )
     return zero(Value(leaf))
 
 
@@ -151,9 +153,10 @@ def _(call: Call, tangents: TangentList) -> TangentList:
 @memory.gradient.tangent
 def _(call: Call, tangents: TangentList) -> TangentList:
     raise NotDifferentiableError(
-        "the tangent of a gradient is not known: its array came out of memory", _builder().location,
+        "the tangent of a gradient is not known: its array came out of memory",
+        _builder().location,
         help="pass the array as a parameter of the kernel, or as a field of a struct parameter",
-    )  # fmt: skip
+    )
 
 
 @memory.load.tangent
@@ -253,9 +256,10 @@ def outcome_tangent(call: Call, tangents: TangentList) -> TangentList:
         return list(rule(call, tangents))
     if call.op.name not in ("atomic_min", "atomic_max"):
         raise NotDifferentiableError(
-            f"{call.op.name} has no tangent after the launch: {call.op.nondiff}", call.location,
+            f"{call.op.name} has no tangent after the launch: {call.op.nondiff}",
+            call.location,
             help="differentiate the launch itself, or keep it out of what is differentiated",
-        )  # fmt: skip
+        )
     array, *indices, value = call.args
     shadow, final, contribution = tangents[0][()], memory.load(array, *indices), whole(value.type, tangents[-1])
     if not is_compound(value.type):
@@ -280,6 +284,8 @@ def _(call: Call, tangents: TangentList) -> TangentList:
     if not tangents[0]:
         return [{}]
     raise NotDifferentiableError(
-        "atomic_cas on floats has no tangent", _builder().location, found=type_name(call.args[0].type),
+        "atomic_cas on floats has no tangent",
+        _builder().location,
+        found=type_name(call.args[0].type),
         help="use atomic_add, atomic_min or atomic_max, or give the array no tangent",
-    )  # fmt: skip
+    )

@@ -89,9 +89,14 @@ def launch(
 
 
 def launch_tiled(
-    kernel: Kernel, dim: int | Sequence[int], *lists: Sequence[Any], block_dim: int | None, device: DeviceLike = None,
-    stream: Stream | None = None, **options: Any,
-) -> Any:  # fmt: skip
+    kernel: Kernel,
+    dim: int | Sequence[int],
+    *lists: Sequence[Any],
+    block_dim: int | None,
+    device: DeviceLike = None,
+    stream: Stream | None = None,
+    **options: Any,
+) -> Any:
     """Run `kernel` with a block of threads for each of up to three extents: `launch` with one more, the block's lanes.
 
     block_dim: threads of a block, as `block_dim()` says in kernels: on CUDA 256 for None; on other devices 1, and what

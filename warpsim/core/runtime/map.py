@@ -59,9 +59,13 @@ _INDICES = ("i", "j", "k", "l")
 
 @user_frames
 def map(
-    func: Callable[..., Any], *inputs: object, out: object = None, return_kernel: bool = False,
-    block_dim: int | None = None, device: DeviceLike = None,
-) -> Any:  # fmt: skip
+    func: Callable[..., Any],
+    *inputs: object,
+    out: object = None,
+    return_kernel: bool = False,
+    block_dim: int | None = None,
+    device: DeviceLike = None,
+) -> Any:
     """Call `func` for the elements of the inputs and return an array of the results.
 
     func: a `wp.func`, a built-in such as `wp.sin`, a type such as `wp.vec3`, a Python function or a
@@ -126,9 +130,7 @@ def _element_types(operands: list[Any]) -> Iterator[tuple[Any, ...]]:
     """What the types of the elements may be, likeliest first: a Python number fits several."""
     fixed = [_fixed_type(value) for value in operands]
     around = list(dict.fromkeys(compounds.scalar_of(t) for t in fixed if t is not None and not structs.is_struct(t)))
-    choices = [
-        [t] if t is not None else _number_types(value, around) for value, t in zip(operands, fixed, strict=True)
-    ]
+    choices = [[t] if t is not None else _number_types(value, around) for value, t in zip(operands, fixed, strict=True)]
     return itertools.product(*choices)
 
 
@@ -231,9 +233,7 @@ def _write_kernel(callee: Any, forms: tuple[str, ...], params: list[Any], ndim: 
     arguments = ", ".join(name + form for name, form in zip(inputs, forms, strict=True))
     name = f"map_{_title(callee)}"
     text = (
-        f"def {name}({', '.join([*inputs, *outputs])}):\n"
-        f"    {where} = tid()\n"
-        f"    {targets} = {called}({arguments})\n"
+        f"def {name}({', '.join([*inputs, *outputs])}):\n    {where} = tid()\n    {targets} = {called}({arguments})\n"
     )
     function = _define(text, name, called, callee)
     function.__annotations__ = dict(zip([*inputs, *outputs], params, strict=True))
@@ -333,8 +333,7 @@ def _check_outputs(outs: list[Any], results: tuple[Any, ...], shape: tuple[int, 
     name = kernel.key.removeprefix("map_")
     if len(outs) != len(results):
         raise ArgumentCountError(
-            f"map got {counted(len(outs), 'output array')}\n"
-            f"expected: {len(results)}, which {name} returns"
+            f"map got {counted(len(outs), 'output array')}\nexpected: {len(results)}, which {name} returns"
         )
     for k, (a, t) in enumerate(zip(outs, results, strict=True)):
         if a.dtype is not t:

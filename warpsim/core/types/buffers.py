@@ -14,9 +14,11 @@ import numpy as np
 from . import scalars
 
 C_TYPES: dict[type, Any] = {
-    scalars.bool_: ctypes.c_bool, scalars.float32: ctypes.c_float, scalars.float64: ctypes.c_double,
+    scalars.bool_: ctypes.c_bool,
+    scalars.float32: ctypes.c_float,
+    scalars.float64: ctypes.c_double,
     **{t: getattr(ctypes, f"c_{t.__name__}") for t in scalars.INTEGERS},
-}  # fmt: skip
+}
 """How C passes scalars; floats of 16 bits as their bits."""
 
 Array = ctypes.Array

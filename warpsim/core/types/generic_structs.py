@@ -21,10 +21,11 @@ from .signatures import ArrayPattern, CompoundPattern, Float
 from .structs import Struct, annotations_of, struct
 
 _KINDS: dict[str, Callable[..., type[compounds.Compound]]] = {
-    "vector": lambda shape, dtype: compounds.vector(shape[0], dtype), "matrix": compounds.matrix,
+    "vector": lambda shape, dtype: compounds.vector(shape[0], dtype),
+    "matrix": compounds.matrix,
     "quaternion": lambda _shape, dtype: compounds.quaternion(dtype),
     "transform": lambda _shape, dtype: compounds.transformation(dtype),
-}  # fmt: skip
+}
 
 
 def generic_struct(cls: type) -> GenericStruct:
@@ -49,9 +50,11 @@ class GenericStruct:
     def _struct_of(self, dtype: Any) -> type[Struct]:
         suffix = f"[{dtype.__name__}]"
         body = {
-            "__module__": self.__module__, "__qualname__": self._qualname + suffix, "__doc__": self.__doc__,
+            "__module__": self.__module__,
+            "__qualname__": self._qualname + suffix,
+            "__doc__": self.__doc__,
             "__annotations__": {name: with_float(t, dtype) for name, t in self._annotations.items()},
-        }  # fmt: skip
+        }
         family_member: type[Struct] = struct(type(self.__name__ + suffix, (), body))
         return family_member
 

@@ -245,9 +245,11 @@ def _type_of_shape(shape: tuple[int, ...], dtype: type) -> type[Compound]:
 
 
 _FIXED = {
-    "quat": ("quaternion", (4,)), "transform": ("transform", (7,)), "spatial_vector": ("vector", (6,)),
+    "quat": ("quaternion", (4,)),
+    "transform": ("transform", (7,)),
+    "spatial_vector": ("vector", (6,)),
     "spatial_matrix": ("matrix", (6, 6)),
-}  # fmt: skip
+}
 _STEMS = {facts: stem for stem, facts in _FIXED.items()}
 _NAME = re.compile(
     r"(?:(?P<fixed>quat|transform|spatial_vector|spatial_matrix)|vec(?P<n>\d+)|mat(?P<rows>\d)(?P<columns>\d)|mat(?P<r>\d+)x(?P<c>\d+))(?P<suffix>[a-z]+)"

@@ -76,9 +76,12 @@ def _top_nodes(
 
 @func
 def _widest(
-    ranges: array_type(Range, 1), children: array_type(int32, 1), kinds: array_type(int32, 1),
-    parts: array_type(int32, 1), count: int32,
-) -> int32:  # fmt: skip
+    ranges: array_type(Range, 1),
+    children: array_type(int32, 1),
+    kinds: array_type(int32, 1),
+    parts: array_type(int32, 1),
+    count: int32,
+) -> int32:
     """Which of the parts that were split to open: that with most groups, or with the largest surface; -1: none."""
     chosen, most = int32(-1), float32(-1.0)
     for k in range(count):
@@ -94,9 +97,13 @@ def _widest(
 
 @kernel
 def _subtrees(
-    boxes: Boxes, half: int32, tasks: array(dtype=Waiting), leaf_size: int32, drafts: array(dtype=BvhNode),
+    boxes: Boxes,
+    half: int32,
+    tasks: array(dtype=Waiting),
+    leaf_size: int32,
+    drafts: array(dtype=BvhNode),
     sizes: array(dtype=int32),
-):  # fmt: skip
+):
     """Build every subtree, where there is room for it: at the position of its first box."""
     t = tid()
     task = tasks[t]
@@ -105,9 +112,14 @@ def _subtrees(
 
 @kernel
 def _settle(
-    boxes: Boxes, half: int32, tasks: array(dtype=Waiting), drafts: array(dtype=BvhNode), spans: array(dtype=int32),
-    nodes: array(dtype=BvhNode), items: array(dtype=int32),
-):  # fmt: skip
+    boxes: Boxes,
+    half: int32,
+    tasks: array(dtype=Waiting),
+    drafts: array(dtype=BvhNode),
+    spans: array(dtype=int32),
+    nodes: array(dtype=BvhNode),
+    items: array(dtype=int32),
+):
     """Move the nodes of every subtree to their final numbers, and its items to their final places."""
     t = tid()
     task = tasks[t]
@@ -128,9 +140,13 @@ def _settle(
 
 @kernel
 def _settle_leaves(
-    boxes: Boxes, half: int32, ranges: array(dtype=Range), children: array(dtype=int32), leaf_size: int32,
+    boxes: Boxes,
+    half: int32,
+    ranges: array(dtype=Range),
+    children: array(dtype=int32),
+    leaf_size: int32,
     items: array(dtype=int32),
-):  # fmt: skip
+):
     """Move the items of leaves that hang from top nodes."""
     t = tid()
     r = ranges[t]

@@ -45,9 +45,13 @@ class Bvh(Fixed, Unique):
     unfit = BvhError
 
     def __init__(
-        self, lowers: array, uppers: array, constructor: str | None = None, groups: array | None = None,
+        self,
+        lowers: array,
+        uppers: array,
+        constructor: str | None = None,
+        groups: array | None = None,
         leaf_size: int = 1,
-    ):  # fmt: skip
+    ):
         check_not_captured("Bvh(...)")
         self._constructor = _checked_constructor(constructor)
         _check_leaf_size(leaf_size)

@@ -91,9 +91,7 @@ def halved_list(ranges: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray,
         links.append(np.where(splits, size + 2 * (np.cumsum(splits) - 1), -1))
         kinds.append(np.where(splits, end - begin, -1))
         middle = (begin + end + 1) // 2
-        begin, end = (
-            np.stack(pair, 1)[splits].reshape(-1) for pair in ((begin, middle), (middle, end))
-        )  # fmt: skip
+        begin, end = (np.stack(pair, 1)[splits].reshape(-1) for pair in ((begin, middle), (middle, end)))
     return np.concatenate(tables), *(np.concatenate(x).astype(np.int32) for x in (links, kinds)), places
 
 

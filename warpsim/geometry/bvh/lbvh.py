@@ -177,8 +177,9 @@ def first_of(plan: TreePlan, node: int32) -> int32:
 
 
 @func
-def box_of(items: array_type(int32, 1), lowers: array_type(vec3, 1), uppers: array_type(vec3, 1), first: int32,
-           count: int32) -> tuple[vec3, vec3]:  # fmt: skip
+def box_of(
+    items: array_type(int32, 1), lowers: array_type(vec3, 1), uppers: array_type(vec3, 1), first: int32, count: int32
+) -> tuple[vec3, vec3]:
     """The union of some boxes."""
     lower, upper = lowers[items[first]], uppers[items[first]]
     for k in range(first + 1, first + count):
@@ -249,9 +250,13 @@ def build_sorted(
         order = morton_order(lowers, uppers, groups, names)
         tree = radix_tree(order)
         plan = TreePlan(
-            branches=tree.branches, parents=tree.parents, keys=order.keys, extent=order.extent, group_shift=order.bits,
+            branches=tree.branches,
+            parents=tree.parents,
+            keys=order.keys,
+            extent=order.extent,
+            group_shift=order.bits,
             leaf_size=leaf_size,
-        )  # fmt: skip
+        )
         levels, members, (count, *ends) = _sort_by_level(plan, names.size > 0)
         total = ends[-1]
         numbers, counted = empty(members.size, int32, device), empty(total + 1, int32, device)

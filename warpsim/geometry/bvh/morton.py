@@ -80,9 +80,13 @@ def _bounds_of_all(extent: array(dtype=Extent), low: array(dtype=vec3), high: ar
 
 @kernel
 def _bounds_of_groups(
-    lowers: array(dtype=vec3), uppers: array(dtype=vec3), groups: array(dtype=int32), names: array(dtype=int32),
-    low: array(dtype=vec3), high: array(dtype=vec3),
-):  # fmt: skip
+    lowers: array(dtype=vec3),
+    uppers: array(dtype=vec3),
+    groups: array(dtype=int32),
+    names: array(dtype=int32),
+    low: array(dtype=vec3),
+    high: array(dtype=vec3),
+):
     i = tid()
     lower, upper = lowers[i], uppers[i]
     if is_finite(lower) and is_finite(upper):

@@ -79,9 +79,12 @@ def split_of(keys: array_type(int64, 1), position_bits: int32, first: int32, las
 
 @kernel
 def _link(
-    keys: array(dtype=int64), position_bits: int32, extent: array(dtype=Extent), branches: array(dtype=Branch),
+    keys: array(dtype=int64),
+    position_bits: int32,
+    extent: array(dtype=Extent),
+    branches: array(dtype=Branch),
     parents: array(dtype=int32),
-):  # fmt: skip
+):
     """Find one inner node, and tell its children."""
     i = tid()
     count = extent[0].count

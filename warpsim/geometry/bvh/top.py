@@ -106,9 +106,13 @@ def _count(boxes: Boxes, plans: array(dtype=SplitPlan), blocks: array(dtype=Bloc
 
 @kernel
 def _choose(
-    ranges: array(dtype=Range), plans: array(dtype=SplitPlan), blocks: array(dtype=Block), bins: array2d(dtype=Bin),
-    shift: int32, sides: array2d(dtype=Range),
-):  # fmt: skip
+    ranges: array(dtype=Range),
+    plans: array(dtype=SplitPlan),
+    blocks: array(dtype=Block),
+    bins: array2d(dtype=Bin),
+    shift: int32,
+    sides: array2d(dtype=Range),
+):
     """Add the blocks of every range up, choose the best plane, and give every block its places on both sides."""
     k = tid()
     r, plan = ranges[k], plans[k]
@@ -194,7 +198,7 @@ def _join(plans: array(dtype=SplitPlan), parts: array2d(dtype=Range), sides: arr
 
 def split_top(
     boxes: Boxes, level: np.ndarray, largest: int, budget: int, device: Device
-) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+) -> tuple[np.ndarray, np.ndarray]:
     """Split ranges until none has more than `largest` boxes, and each at most `budget` times.
 
     boxes: twice as many places as there are boxes. level: `Range`s in one half. Returns all ranges, the given ones

@@ -52,9 +52,14 @@ def find_extent(
 
 @EXACT
 def count_buckets(
-    points: array(dtype=Any), groups: array(dtype=int32), count: int32, plan: array(dtype=HashGridPlan),
-    buckets: int32, cells: array(dtype=int32), counts: array(dtype=int32),
-):  # fmt: skip
+    points: array(dtype=Any),
+    groups: array(dtype=int32),
+    count: int32,
+    plan: array(dtype=HashGridPlan),
+    buckets: int32,
+    cells: array(dtype=int32),
+    counts: array(dtype=int32),
+):
     """The cell of every point, and how many points each piece has in each bucket (row `piece` of `counts`)."""
     piece = tid()
     row = piece * buckets

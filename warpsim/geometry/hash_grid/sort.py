@@ -29,9 +29,14 @@ _SHARE = 64  # points, or extents, that one thread joins
 
 @EXACT
 def survey(
-    points: array(dtype=Any), groups: array(dtype=int32), grouped: int32,
-    low: array(dtype=vec3d), high: array(dtype=vec3d), low_group: array(dtype=int32), high_group: array(dtype=int32),
-):  # fmt: skip
+    points: array(dtype=Any),
+    groups: array(dtype=int32),
+    grouped: int32,
+    low: array(dtype=vec3d),
+    high: array(dtype=vec3d),
+    low_group: array(dtype=int32),
+    high_group: array(dtype=int32),
+):
     """The box around each low.shape[0]-th point, and the range of their groups."""
     t = tid()
     a = vec3d(INFINITE, INFINITE, INFINITE)
@@ -52,9 +57,13 @@ def survey(
 
 @EXACT
 def join(
-    low: array(dtype=vec3d), high: array(dtype=vec3d), low_group: array(dtype=int32), high_group: array(dtype=int32),
-    count: int32, fewer: int32,
-):  # fmt: skip
+    low: array(dtype=vec3d),
+    high: array(dtype=vec3d),
+    low_group: array(dtype=int32),
+    high_group: array(dtype=int32),
+    count: int32,
+    fewer: int32,
+):
     """Join `count` boxes and ranges to `fewer` ones, which follow them."""
     t = tid()
     a, b, first, last = low[t], high[t], low_group[t], high_group[t]
@@ -71,9 +80,12 @@ def join(
 
 @EXACT
 def find_cells(
-    points: array(dtype=Any), groups: array(dtype=int32), plan: array(dtype=HashGridPlan),
-    cells: array(dtype=int32), order: array(dtype=int32),
-):  # fmt: skip
+    points: array(dtype=Any),
+    groups: array(dtype=int32),
+    plan: array(dtype=HashGridPlan),
+    cells: array(dtype=int32),
+    order: array(dtype=int32),
+):
     """The cell of every point, which is the key of the sort."""
     i = tid()
     layer = int32(0)
@@ -84,9 +96,7 @@ def find_cells(
 
 
 @EXACT
-def find_starts(
-    plan: array(dtype=HashGridPlan), cells: array(dtype=int32), count: int32, starts: array(dtype=int32)
-):
+def find_starts(plan: array(dtype=HashGridPlan), cells: array(dtype=int32), count: int32, starts: array(dtype=int32)):
     """Where the points of a cell begin; the place behind the last cell has a beginning and an end too."""
     c = tid()
     if c < int32(cell_count(plan[0])) + 2:

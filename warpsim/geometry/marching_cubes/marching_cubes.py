@@ -56,9 +56,12 @@ def _slice_of_column(field: array3d(dtype=float32), i: int32, j: int32, k: int32
 
 @kernel
 def _classify(
-    field: array3d(dtype=float32), threshold: float32, table: array(dtype=int32),
-    cases: array3d(dtype=uint8), corners: array2d(dtype=int32),
-):  # fmt: skip
+    field: array3d(dtype=float32),
+    threshold: float32,
+    table: array(dtype=int32),
+    cases: array3d(dtype=uint8),
+    corners: array2d(dtype=int32),
+):
     """One column of cells: the case of each, 0 where no surface is, and how many triangle corners they need together.
 
     The case of cell (i, j, k) stands at (i + 1, j + 1, k + 1), within a border of zeros.
@@ -142,10 +145,14 @@ def _list_edges(cases: array3d(dtype=uint8), first: array2d(dtype=int32), edges:
 
 @kernel
 def _list_triangles(
-    cases: array3d(dtype=uint8), table: array(dtype=int32), table_edges: array(dtype=int32),
-    vertices: array3d(dtype=int32), first_vertex: array2d(dtype=int32), first_corner: array2d(dtype=int32),
+    cases: array3d(dtype=uint8),
+    table: array(dtype=int32),
+    table_edges: array(dtype=int32),
+    vertices: array3d(dtype=int32),
+    first_vertex: array2d(dtype=int32),
+    first_corner: array2d(dtype=int32),
     indices: array(dtype=int32),
-):  # fmt: skip
+):
     """One column of cells: the vertices of their triangles."""
     i, j = tid()
     n = first_corner[i, j]
@@ -164,9 +171,13 @@ def _list_triangles(
 
 @kernel(deterministic=True)
 def _place(
-    field: array3d(dtype=float32), edges: array(dtype=vec4i), threshold: float32, lower: vec3, spacing: vec3,
+    field: array3d(dtype=float32),
+    edges: array(dtype=vec4i),
+    threshold: float32,
+    lower: vec3,
+    spacing: vec3,
     verts: array(dtype=vec3),
-):  # fmt: skip
+):
     """Where the field, linear along a cut edge, has the value `threshold`."""
     v = tid()
     edge = edges[v]
@@ -208,9 +219,12 @@ class MarchingCubes(IsoSurfaceBase):
 
     @staticmethod
     def extract(
-        field: array, threshold: float = 0.0, *, lower: Iterable[float] | None = None,
+        field: array,
+        threshold: float = 0.0,
+        *,
+        lower: Iterable[float] | None = None,
         upper: Iterable[float] | None = None,
-    ) -> tuple[array, array]:  # fmt: skip
+    ) -> tuple[array, array]:
         """The surface as vertices (vec3) and triangles (int32, three entries each), both empty where there is none.
 
         field: float32, two nodes or more along each of three axes; with `requires_grad`, a tape carries gradients of
@@ -234,9 +248,11 @@ class MarchingCubes(IsoSurfaceBase):
 
     @staticmethod
     def extract_surface_marching_cubes(
-        field: array, threshold: float = 0.0, domain_bounds_lower_corner: Iterable[float] | None = None,
+        field: array,
+        threshold: float = 0.0,
+        domain_bounds_lower_corner: Iterable[float] | None = None,
         domain_bounds_upper_corner: Iterable[float] | None = None,
-    ) -> tuple[array, array]:  # fmt: skip
+    ) -> tuple[array, array]:
         """The older name of `extract`."""
         lower, upper = domain_bounds_lower_corner, domain_bounds_upper_corner
         return MarchingCubes.extract(field, threshold, lower=lower, upper=upper)

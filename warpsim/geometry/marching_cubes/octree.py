@@ -38,9 +38,7 @@ def _size(cell: vec3i, width: int32, counts: vec3i) -> vec3:
 
 
 @kernel
-def _place_middles(
-    boxes: array[vec3i], width: int32, counts: vec3i, origin: vec3, spacing: vec3, points: array[vec3]
-):
+def _place_middles(boxes: array[vec3i], width: int32, counts: vec3i, origin: vec3, spacing: vec3, points: array[vec3]):
     n = tid()
     corner = vec3(float32(boxes[n][0]), float32(boxes[n][1]), float32(boxes[n][2]))
     points[n] = origin + cw_mul(spacing, corner + 0.5 * _size(boxes[n], width, counts))
@@ -72,9 +70,14 @@ def _split(boxes: array[vec3i], half: int32, counts: vec3i, children: array[vec3
 
 
 def near_cells(
-    field: Field, counts: tuple[int, int, int], origin: vec3, spacing: vec3, threshold: float, slope: float,
+    field: Field,
+    counts: tuple[int, int, int],
+    origin: vec3,
+    spacing: vec3,
+    threshold: float,
+    slope: float,
     device: Device,
-) -> tuple[array, int]:  # fmt: skip
+) -> tuple[array, int]:
     """Cells of a grid of `counts` cells that the surface may meet, and how often the field was asked.
 
     origin, spacing: where cell (0, 0, 0) begins and how large cells are [length]. slope: the most that the field
@@ -134,9 +137,14 @@ def check_field(field: object, threshold: float, slope: float) -> None:
 
 
 def lipschitz_octree(
-    field: Field, origin: Iterable[float], root_width: float, max_depth: int, threshold: float = 0.0,
-    lipschitz_bound: float = 1.0, device: Device | str | None = None,
-) -> tuple[array, float]:  # fmt: skip
+    field: Field,
+    origin: Iterable[float],
+    root_width: float,
+    max_depth: int,
+    threshold: float = 0.0,
+    lipschitz_bound: float = 1.0,
+    device: Device | str | None = None,
+) -> tuple[array, float]:
     """The cells of a cube that the surface field = threshold may meet: (cells,) vec3i, and their width [length].
 
     field: from points, (n,) vec3, to values, (n,) float32; asked for many points at once. The cube begins at `origin`

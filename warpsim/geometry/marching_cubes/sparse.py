@@ -168,9 +168,13 @@ def _surface(
 
 
 def sparse_marching_cubes_from_cells(
-    cells: ArrayLike, corner_values: ArrayLike, origin: Iterable[float] = (0.0, 0.0, 0.0), cell_width: float = 1.0,
-    threshold: float = 0.0, device: Device | str | None = None,
-) -> tuple[array, array]:  # fmt: skip
+    cells: ArrayLike,
+    corner_values: ArrayLike,
+    origin: Iterable[float] = (0.0, 0.0, 0.0),
+    cell_width: float = 1.0,
+    threshold: float = 0.0,
+    device: Device | str | None = None,
+) -> tuple[array, array]:
     """The surface in some cells of a grid, as vertices (vec3) and triangles (int32, three entries each).
 
     cells: (n,) vec3i or (n, 3) integers, each once: cell (i, j, k) begins at origin + cell_width * (i, j, k).
@@ -260,7 +264,11 @@ def sparse_marching_cubes(
         launch(_gather, corner_values.shape, [values, numbers], [corner_values], device=place)
     verts, indices = _surface(cells, corner_values, low, origin, spacing, threshold)
     stats = {
-        "leaf_cells": len(cells), "unique_corners": corners, "field_evaluations": asked + corners,
-        "resolution": 1 << (max(counts) - 1).bit_length(), "requested_ncells": counts, "culled_cells": 0,
-    }  # fmt: skip
+        "leaf_cells": len(cells),
+        "unique_corners": corners,
+        "field_evaluations": asked + corners,
+        "resolution": 1 << (max(counts) - 1).bit_length(),
+        "requested_ncells": counts,
+        "culled_cells": 0,
+    }
     return (verts, indices, stats) if return_stats else (verts, indices)

@@ -67,9 +67,14 @@ def load_mesh(
         )
     if kind in USD_FORMATS:
         points, triangles = _read_usd(
-            name, prim_path, time, up_axis=up_axis or "Y", meters_per_unit=meters_per_unit, max_bytes=max_bytes,
+            name,
+            prim_path,
+            time,
+            up_axis=up_axis or "Y",
+            meters_per_unit=meters_per_unit,
+            max_bytes=max_bytes,
             max_seconds=max_seconds,
-        )  # fmt: skip
+        )
     else:
         for argument, value in (("prim_path", prim_path), ("time", time), ("up_axis", up_axis)):
             if value is not None:
@@ -85,9 +90,14 @@ def load_mesh(
 
 
 def mesh_from_file(
-    path: str | os.PathLike[str], prim_path: str | None = None, time: float | None = None, *,
-    device: Device | str | None = None, support_winding_number: bool = False, **options: Any,
-) -> Mesh:  # fmt: skip
+    path: str | os.PathLike[str],
+    prim_path: str | None = None,
+    time: float | None = None,
+    *,
+    device: Device | str | None = None,
+    support_winding_number: bool = False,
+    **options: Any,
+) -> Mesh:
     """The `Mesh` of what `load_mesh` reads from a file; further options are those of `load_mesh`."""
     points, indices = load_mesh(path, prim_path, time, **options)
     arrays = array(points, dtype=vec3, device=device), array(indices, dtype=int32, device=device)

@@ -43,10 +43,15 @@ class Mesh(Fixed, Unique):
 
     @checked
     def __init__(
-        self, points: array, indices: array, velocities: array | None = None, support_winding_number: bool = False,
-        bvh_constructor: str | None = None, bvh_leaf_size: int | None = None,
+        self,
+        points: array,
+        indices: array,
+        velocities: array | None = None,
+        support_winding_number: bool = False,
+        bvh_constructor: str | None = None,
+        bvh_leaf_size: int | None = None,
         groups: array | None = None,
-    ):  # fmt: skip
+    ):
         check_not_captured("Mesh(...)")
         _check_points(points, "points")
         _check_indices(indices, points)

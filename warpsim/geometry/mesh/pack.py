@@ -65,9 +65,13 @@ def _mark_leaves(nodes: array(dtype=BvhNode), starts: array(dtype=int32)):
 
 @kernel
 def _widen(
-    nodes: array(dtype=BvhNode), items: array(dtype=int32), leaves: array(dtype=int32),
-    wide: array(dtype=BvhNode), positions: array(dtype=int32), owners: array(dtype=int32),
-):  # fmt: skip
+    nodes: array(dtype=BvhNode),
+    items: array(dtype=int32),
+    leaves: array(dtype=int32),
+    wide: array(dtype=BvhNode),
+    positions: array(dtype=int32),
+    owners: array(dtype=int32),
+):
     """The same node over leaves of eight positions; leaves: how many leaves begin up to a position."""
     n = tid()
     node = nodes[n]
@@ -114,9 +118,13 @@ def gather_vertices(indices: array(dtype=int32), items: array(dtype=int32), vert
 
 @kernel
 def pack_triangles(
-    points: array(dtype=vec3), vertices: array(dtype=int32), owners: array(dtype=int32),
-    packs: array(dtype=TrianglePack), nodes: array(dtype=BvhNode), edges: array(dtype=float32),
-):  # fmt: skip
+    points: array(dtype=vec3),
+    vertices: array(dtype=int32),
+    owners: array(dtype=int32),
+    packs: array(dtype=TrianglePack),
+    nodes: array(dtype=BvhNode),
+    edges: array(dtype=float32),
+):
     """Fill one pack with the corners of its faces, and the leaf's slot with their box.
 
     Corners of a face that is not finite are all NaN, which is near nothing. edges: sums of the squared lengths of

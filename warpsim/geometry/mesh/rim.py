@@ -52,9 +52,10 @@ def with_face(border: Border, face: int32, a: vec3, b: vec3, c: vec3) -> Border:
         after, before = bits_of(where(i == 0, b, where(i == 1, c, a))), bits_of(where(i == 0, c, where(i == 1, a, b)))
         border.count += 1
         border.ends = vec3i(
-            border.ends[0] ^ after[0] ^ before[0], border.ends[1] ^ after[1] ^ before[1],
+            border.ends[0] ^ after[0] ^ before[0],
+            border.ends[1] ^ after[1] ^ before[1],
             border.ends[2] ^ after[2] ^ before[2],
-        )  # fmt: skip
+        )
         border.lowest = min(border.lowest, face)
     return border
 

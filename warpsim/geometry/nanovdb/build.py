@@ -187,9 +187,10 @@ def node_offsets(parts: GridLayout, leaves: int, lowers: int, uppers: int) -> tu
     end = first_leaf + leaves * parts.leaf.size
     if end >= MAX_BYTES:
         kinds = (
-            (leaves, "tiles", parts.leaf), (lowers, "nodes of 128^3 voxels", parts.lower),
+            (leaves, "tiles", parts.leaf),
+            (lowers, "nodes of 128^3 voxels", parts.lower),
             (uppers, "of 4096^3", parts.upper),
-        )  # fmt: skip
+        )
         sizes = ", ".join(f"{count} {kind} with {record.size} bytes each" for count, kind, record in kinds)
         raise VolumeError(
             f"a grid of {end / 2**30:.3g} GiB: {sizes}\nexpected: less than {MAX_BYTES >> 30} GiB\n"

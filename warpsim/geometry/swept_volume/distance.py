@@ -63,9 +63,12 @@ def _nearer(mesh: uint64, p: vec3, nearest: float32, max_dist: float32, sign_mod
 
 @func
 def swept_volume_sdf(
-    point: vec3, mesh_ids: array(dtype=uint64), transforms: array2d(dtype=transform), max_dist: float32,
+    point: vec3,
+    mesh_ids: array(dtype=uint64),
+    transforms: array2d(dtype=transform),
+    max_dist: float32,
     sign_mode: int32,
-) -> float32:  # fmt: skip
+) -> float32:
     """The least signed distance of a point to meshes over all poses, negative inside, at most `max_dist`.
 
     transforms: (meshes, poses), from the frame of each mesh to that of the point, with quaternions of unit length.

@@ -114,9 +114,13 @@ def _transform_points(corners: np.ndarray, poses: np.ndarray) -> np.ndarray:
 
 
 def domain(
-    moved: Motion, voxel_size: float | None, resolution: Iterable[int] | None, lower: Iterable[float] | None,
-    upper: Iterable[float] | None, threshold: float = 0.0,
-) -> Domain:  # fmt: skip
+    moved: Motion,
+    voxel_size: float | None,
+    resolution: Iterable[int] | None,
+    lower: Iterable[float] | None,
+    upper: Iterable[float] | None,
+    threshold: float = 0.0,
+) -> Domain:
     """The grid that is asked for. Raises `ArrayError`."""
     if (voxel_size is None) == (resolution is None):
         raise ArrayError(f"voxel_size {voxel_size} and resolution {resolution}\nexpected: one of them")

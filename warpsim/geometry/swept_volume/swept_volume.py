@@ -36,9 +36,14 @@ _SLOPE = 1.001  # of a distance, and what rounding adds
 
 @kernel
 def _fill(
-    ids: array(dtype=uint64), poses: array2d(dtype=transform), origin: vec3, spacing: vec3, reach: float32, mode: int32,
+    ids: array(dtype=uint64),
+    poses: array2d(dtype=transform),
+    origin: vec3,
+    spacing: vec3,
+    reach: float32,
+    mode: int32,
     field: array3d(dtype=float32),
-):  # fmt: skip
+):
     i, j, k = tid()
     node = origin + cw_mul(spacing, vec3(float32(i), float32(j), float32(k)))
     field[i, j, k] = swept_volume_sdf(node, ids, poses, reach, mode)
@@ -46,9 +51,13 @@ def _fill(
 
 @kernel
 def _measure(
-    points: array(dtype=vec3), ids: array(dtype=uint64), poses: array2d(dtype=transform), reach: float32, mode: int32,
+    points: array(dtype=vec3),
+    ids: array(dtype=uint64),
+    poses: array2d(dtype=transform),
+    reach: float32,
+    mode: int32,
     values: array(dtype=float32),
-):  # fmt: skip
+):
     n = tid()
     values[n] = swept_volume_sdf(points[n], ids, poses, reach, mode)
 

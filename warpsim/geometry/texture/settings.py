@@ -21,8 +21,11 @@ if TYPE_CHECKING:
     from ...core.runtime.devices.device import Device
 
 Shape = tuple[int, int, int, int]
-_SHAPES = ("(width,) or (width, channels)", "(height, width) or (height, width, channels)",
-           "(depth, height, width) or (depth, height, width, channels)")  # fmt: skip
+_SHAPES = (
+    "(width,) or (width, channels)",
+    "(height, width) or (height, width, channels)",
+    "(depth, height, width) or (depth, height, width, channels)",
+)
 
 
 def type_of(data: array | np.ndarray) -> Any:

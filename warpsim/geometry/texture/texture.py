@@ -37,9 +37,14 @@ class Texture(Struct):
         raise AttributeError(f"{type(self).__name__}.{name} is set\nhelp: make another texture, or use copy_from")
 
     def _begin(
-        self, data: array | np.ndarray | None, sizes: dict[str, int], channels: int, dtype: type | None,
-        device: Device | str | None, reading: Reading,
-    ) -> None:  # fmt: skip
+        self,
+        data: array | np.ndarray | None,
+        sizes: dict[str, int],
+        channels: int,
+        dtype: type | None,
+        device: Device | str | None,
+        reading: Reading,
+    ) -> None:
         """Set the fields, fill the texels."""
         Struct.__init__(self)
         if data is None and dtype is None and not channels and not any(sizes.values()):

@@ -22,9 +22,7 @@ def _key_edges(indices: array2d[int32], keys: array[int64], order: array[int32])
 
 
 @kernel
-def _join(
-    keys: array[int64], order: array[int32], count: int32, neighbors: array2d[int32], edges: array2d[int32]
-):
+def _join(keys: array[int64], order: array[int32], count: int32, neighbors: array2d[int32], edges: array2d[int32]):
     k = tid()
     if k + 1 == count or keys[k + 1] != keys[k]:
         return

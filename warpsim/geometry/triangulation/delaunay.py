@@ -99,9 +99,12 @@ def _claim(
 
 @kernel
 def _flip(
-    neighbors: array2d[int32], edges: array2d[int32], claims: array[uint32], indices: array2d[int32],
+    neighbors: array2d[int32],
+    edges: array2d[int32],
+    claims: array[uint32],
+    indices: array2d[int32],
     flips: array[int32],
-):  # fmt: skip
+):
     t, j = tid()
     u = neighbors[t, j]
     if u > t and claims[t] == _number(t, j) and claims[u] == _number(t, j):
@@ -112,9 +115,13 @@ def _flip(
 
 
 def delaunay_edge_flip(
-    positions: Array, indices: Array, ref_positions: Array | None = None, max_passes: int = 1000,
-    area_epsilon: float = 0.0, ref_area_epsilon: float = 1e-10,
-) -> Array:  # fmt: skip
+    positions: Array,
+    indices: Array,
+    ref_positions: Array | None = None,
+    max_passes: int = 1000,
+    area_epsilon: float = 0.0,
+    ref_area_epsilon: float = 1e-10,
+) -> Array:
     """Flip edges of a triangulation until all are Delaunay, and give the number of flips, (1,) int32.
 
     positions: (vertices,) vec2, or vec2d [length]. indices: (triangles, 3) int32, counterclockwise, an edge belongs to

@@ -53,9 +53,13 @@ def _vector_type(kind: GridType, components: int) -> GridType:
 
 
 def box_grid(
-    low: Sequence[float] | np.ndarray, high: Sequence[float] | np.ndarray, in_world: bool, bg_value: ArrayLike | None,
-    voxel_size: ArrayLike, translation: ArrayLike,
-) -> Grid:  # fmt: skip
+    low: Sequence[float] | np.ndarray,
+    high: Sequence[float] | np.ndarray,
+    in_world: bool,
+    bg_value: ArrayLike | None,
+    voxel_size: ArrayLike,
+    translation: ArrayLike,
+) -> Grid:
     """All tiles that meet the box from voxel `low` to voxel `high`, both inside."""
     matrix, shift = affine(voxel_size, None, translation)
     rows = [point_rows(np.asarray(corner)[None], "a corner of the box") for corner in (low, high)]
@@ -93,9 +97,12 @@ def chosen_points(points: Points, mask: ArrayLike | None) -> Any:
 
 
 def tile_grid(
-    points: Points, bg_value: ArrayLike | None, voxel_size: ArrayLike | None, transform: ArrayLike | None,
+    points: Points,
+    bg_value: ArrayLike | None,
+    voxel_size: ArrayLike | None,
+    transform: ArrayLike | None,
     translation: ArrayLike,
-) -> Grid:  # fmt: skip
+) -> Grid:
     """The tiles that contain the points."""
     matrix, shift = affine(voxel_size, transform, translation)
     voxels = _voxels(points, matrix, shift, "tile point", LEAF_LOG2)

@@ -29,9 +29,7 @@ CUBES_PER_LEAF, FEW_CUBES = 64, 1 << 17
 """How large a directory may become: an eighth of what the leaves need, or half a megabyte."""
 
 
-def volume_data(
-    grid: Grid, device: Device = CPU, directory: bool = True, shared: array | None = None
-) -> VolumeData:  # fmt: skip
+def volume_data(grid: Grid, device: Device = CPU, directory: bool = True, shared: array | None = None) -> VolumeData:
     """A grid as kernels of a device see it; without `directory` they walk the tree at every lookup.
 
     shared: the bytes of the grid on a CUDA device, (n,) uint8, to be used where they are.

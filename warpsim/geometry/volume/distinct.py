@@ -34,9 +34,13 @@ def _cubes_of_voxels(points: array(dtype=vec3i), log2: int32, cubes: array(dtype
 
 @EXACT
 def _cubes_of_points(
-    points: array(dtype=Any), inverse: mat33d, translation: vec3d, log2: int32, cubes: array(dtype=vec3i),
+    points: array(dtype=Any),
+    inverse: mat33d,
+    translation: vec3d,
+    log2: int32,
+    cubes: array(dtype=vec3i),
     bad: array(dtype=int32),
-):  # fmt: skip
+):
     """The cube with the voxel whose centre is nearest; `bad` where its coordinates are not in int32."""
     i = tid()
     p = points[i]
@@ -88,9 +92,12 @@ def _conclude(ranks: array(dtype=int32), bad: array(dtype=int32), counts: array(
 
 @kernel
 def _take(
-    cubes: array(dtype=vec3i), order: array(dtype=int32), ranks: array(dtype=int32), log2: int32,
+    cubes: array(dtype=vec3i),
+    order: array(dtype=int32),
+    ranks: array(dtype=int32),
+    log2: int32,
     distinct: array(dtype=vec3i),
-):  # fmt: skip
+):
     k = tid()
     if _is_new(cubes, order, k):
         cube = cubes[order[k]]

@@ -44,10 +44,15 @@ def corner_elements(id: uint64, low: vec3i, values: Array[Element, 1], backgroun
     """The elements of the eight voxels of a cell."""
     at = corner_indices(id, low)
     return (
-        element(values, at[0], background), element(values, at[1], background), element(values, at[2], background),
-        element(values, at[3], background), element(values, at[4], background), element(values, at[5], background),
-        element(values, at[6], background), element(values, at[7], background),
-    )  # fmt: skip
+        element(values, at[0], background),
+        element(values, at[1], background),
+        element(values, at[2], background),
+        element(values, at[3], background),
+        element(values, at[4], background),
+        element(values, at[5], background),
+        element(values, at[6], background),
+        element(values, at[7], background),
+    )
 
 
 @func
@@ -98,9 +103,13 @@ def volume_sample_index(
 
 @func(inout=("grad",))
 def volume_sample_grad_index(
-    id: uint64, uvw: Vec[3, Coordinate], sampling_mode: int32, voxel_data: Array[Element, 1], background: Element,
+    id: uint64,
+    uvw: Vec[3, Coordinate],
+    sampling_mode: int32,
+    voxel_data: Array[Element, 1],
+    background: Element,
     grad: Any,
-) -> Any:  # fmt: skip
+) -> Any:
     """`volume_sample_index`; `grad` becomes the gradient with respect to `uvw`, which is zero for CLOSEST.
 
     grad: a vector of three elements; for vectors of N components a matrix of shape (N, 3).

@@ -146,10 +146,15 @@ def corner_values(data: VolumeData, low: vec3i, like: Any) -> Any:
         z, y, x = width, 8 * width, 64 * width
         at = entry + leaf_slot(low[0], low[1], low[2]) * width
         return (
-            read(data, at, like), read(data, at + z, like), read(data, at + y, like), read(data, at + y + z, like),
-            read(data, at + x, like), read(data, at + x + z, like), read(data, at + x + y, like),
+            read(data, at, like),
+            read(data, at + z, like),
+            read(data, at + y, like),
+            read(data, at + y + z, like),
+            read(data, at + x, like),
+            read(data, at + x + z, like),
+            read(data, at + x + y, like),
             read(data, at + x + y + z, like),
-        )  # fmt: skip
+        )
     at = corner_places(data, low, width)
     return (
         read(data, at[0], like), read(data, at[1], like), read(data, at[2], like), read(data, at[3], like),

@@ -113,9 +113,8 @@ class Volume(Fixed, Unique):
 
     @classmethod
     def load_from_nvdb(
-        cls, file_or_buffer: str | Path | bytes | bytearray | memoryview | BinaryIO,
-        device: Device | str | None = None,
-    ) -> Volume:  # fmt: skip
+        cls, file_or_buffer: str | Path | bytes | bytearray | memoryview | BinaryIO, device: Device | str | None = None
+    ) -> Volume:
         """The first grid of an .nvdb file; `load_next_grid` gives the others.
 
         file_or_buffer: a path, the bytes of a file, or a binary file object.

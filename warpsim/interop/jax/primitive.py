@@ -137,9 +137,14 @@ def push(primals: Sequence[Any], tangents: Sequence[Any], *, evaluation: Evaluat
 
 
 def batch(
-    evaluation: Evaluation, form: str, groups: Sequence[str], operand: str, along: Sequence[Any],
-    parts: dict[str, list[Any]], flags: dict[str, list[bool]] | None,
-) -> list[Any]:  # fmt: skip
+    evaluation: Evaluation,
+    form: str,
+    groups: Sequence[str],
+    operand: str,
+    along: Sequence[Any],
+    parts: dict[str, list[Any]],
+    flags: dict[str, list[bool]] | None,
+) -> list[Any]:
     """Tangents of a form's results when one of its operands moves."""
     operands, inputs = evaluation.operands, dict(zip(evaluation.operands, parts["x"], strict=True))
     chosen = [n for n, d in enumerate(along) if operand == "w" or not isinstance(d, ad.Zero)]

@@ -72,8 +72,13 @@ class Steps:
         for kind, index in ((1, 2), (4, 5)):
             own = (words[:, kind] == _LOCAL) & (words[:, index] < 0)
             words[own, index] = start - 1 - words[own, index]
-        head = [0, self.evaluation.batch if self.evaluation.batch is not None else 1, len(words), len(self.template),
-                start + self.scratch + 64]  # fmt: skip
+        head = [
+            0,
+            self.evaluation.batch if self.evaluation.batch is not None else 1,
+            len(words),
+            len(self.template),
+            start + self.scratch + 64,
+        ]
         body = np.frombuffer(self.template + bytes(-len(self.template) % WORD), np.int64).copy()
         pointed = (words[:, 0] == _POINT) & (words[:, 1] == _LOCAL)
         body[words[pointed, 2] // WORD] = 0  # set in each call; so plans of equal launches are equal

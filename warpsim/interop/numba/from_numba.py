@@ -90,8 +90,7 @@ class NumbaFunction(Callee):
     def call(self, caller: Translator, args: list[Any], keywords: dict[str, Any]) -> Any:
         """Append a call; literals take the types that the function declares."""
         if keywords:
-            raise KernelTypeError(f"{self.title} with keywords {', '.join(keywords)}",
-                                  expected="arguments in order")  # fmt: skip
+            raise KernelTypeError(f"{self.title} with keywords {', '.join(keywords)}", expected="arguments in order")
         operands = self.operands(args)
         row = self.row(tuple(o.type for o in operands))
         return caller.builder.call(row, tuple(operands), (row.returns,))
@@ -105,8 +104,9 @@ class NumbaFunction(Callee):
         if declared:
             known = "; ".join(f"({', '.join(map(type_name, types))})" for types in declared)
             shown = ", ".join(map(describe, args))
-            raise KernelTypeError(f"{self.title} is compiled for other types than ({shown})",
-                                  expected=known, help="convert the arguments")  # fmt: skip
+            raise KernelTypeError(
+                f"{self.title} is compiled for other types than ({shown})", expected=known, help="convert the arguments"
+            )
         return [typed_value(a) for a in args]
 
     def row(self, types: tuple[Any, ...], part: int | None = None) -> ForeignRow:
@@ -115,8 +115,9 @@ class NumbaFunction(Callee):
         if key not in self._rows:
             for t in types:
                 if not scalars.is_scalar(t) or t in (scalars.float16, scalars.bfloat16):
-                    raise KernelTypeError(f"{self.title} is given {type_name(t)}",
-                                          expected="bool, integers, float32, float64")  # fmt: skip
+                    raise KernelTypeError(
+                        f"{self.title} is given {type_name(t)}", expected="bool, integers, float32, float64"
+                    )
             returned = self.result(types)
             wrapper = wrap(self.jitted, types, returned if part is None else returned[part], part)
             symbol = f"warpsim_numba_{ascii_name(self.name)}_{next(_numbers)}"
@@ -159,9 +160,10 @@ class NumbaFunction(Callee):
         builder, types = active_builder(), tuple(a.type for a in args)
         if self.derivative is None:
             raise NotDifferentiableError(
-                f"{self.title} has no derivative", builder.location if builder else None,
+                f"{self.title} has no derivative",
+                builder.location if builder else None,
                 help="declare it: wp.from_numba(f, derivative=g)",
-            )  # fmt: skip
+            )
         assert builder is not None
         return [
             builder.call(self.derivative.row(types, part), tuple(args), (t,)) if scalars.is_float(t) else None
@@ -237,8 +239,11 @@ def emit_call(target: Any, call: Call, args: list[list[Any]]) -> list[Any]:
     """The call in machine code; what the function raises ends the range of threads."""
     row, b = call.op, target.builder
     if not isinstance(target, CpuTarget):
-        raise KernelTypeError(f"{row.title} is machine code of the CPU", call.location,
-                              help="launch the kernel on the CPU, or write the function with @wp.func")  # fmt: skip
+        raise KernelTypeError(
+            f"{row.title} is machine code of the CPU",
+            call.location,
+            help="launch the kernel on the CPU, or write the function with @wp.func",
+        )
     failed, result = target.stack(I32, 1), call.results[0].type
     b.store(ll.Constant(I32, 0), failed)
     kinds = [memory_type(a.type) for a in call.args]

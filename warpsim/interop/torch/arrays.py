@@ -45,9 +45,13 @@ _TO_TORCH |= {scalars.uint16: torch.int16, scalars.uint32: torch.int32, scalars.
 
 
 def from_torch(
-    t: torch.Tensor, dtype: Any = None, requires_grad: bool | None = None, grad: array | torch.Tensor | None = None,
-    return_ctype: bool = False, retain_grad: bool = False,
-) -> array:  # fmt: skip
+    t: torch.Tensor,
+    dtype: Any = None,
+    requires_grad: bool | None = None,
+    grad: array | torch.Tensor | None = None,
+    return_ctype: bool = False,
+    retain_grad: bool = False,
+) -> array:
     """An array over the memory of a tensor, without a copy.
 
     dtype: the element type, by default the tensor's; vectors and matrices take trailing extents of the tensor, which

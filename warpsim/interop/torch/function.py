@@ -215,8 +215,9 @@ def seeds(ctx: Any, cotangents: Sequence[Any]) -> list[torch.Tensor]:
     refuse_older_batches(cotangents, ctx.evaluation.op.signature.owner)
     return [
         dense(c) if c is not None else torch.zeros(shape, dtype=dtype, device=device)
-        for c, (shape, dtype, device) in zip(cotangents, ctx.results, strict=True) if dtype.is_floating_point
-    ]  # fmt: skip
+        for c, (shape, dtype, device) in zip(cotangents, ctx.results, strict=True)
+        if dtype.is_floating_point
+    ]
 
 
 def dense(t: torch.Tensor) -> torch.Tensor:

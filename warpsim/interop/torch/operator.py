@@ -37,9 +37,8 @@ class TorchOperator(Copied):
     """A kernel as a function of tensors; made by `torch_op`."""
 
     def __init__(
-        self, operator: Operator, launch_dims: LaunchDims, output_dims: OutputDims, name: str,
-        chosen_name: str | None,
-    ):  # fmt: skip
+        self, operator: Operator, launch_dims: LaunchDims, output_dims: OutputDims, name: str, chosen_name: str | None
+    ):
         s = operator.signature
         in_out = tuple(s.inputs[k].name for k in s.in_out)
         super().__init__(made_again, operator.subject, len(s.outputs), in_out, launch_dims, output_dims, name)
@@ -157,8 +156,10 @@ class TorchOperator(Copied):
             return list(operands)
         active = tuple(k for k, flag in zip(evaluation.tensors, needed, strict=True) if flag)
         saved = operator.saved_inputs(active)
-        return [a if k in saved else a.new_zeros(()).expand(a.shape)
-                for k, a in zip(evaluation.tensors, operands, strict=True)]  # fmt: skip
+        return [
+            a if k in saved else a.new_zeros(()).expand(a.shape)
+            for k, a in zip(evaluation.tensors, operands, strict=True)
+        ]
 
     def device_of(self, operands: Sequence[torch.Tensor]) -> Device:
         """The device of all tensors. Raises `DeviceError` where they are on several."""
@@ -192,9 +193,13 @@ def same_bits(a: torch.dtype, b: torch.dtype) -> bool:
 
 @user_frames
 def torch_op(
-    subject: Subject, num_outputs: int = 1, in_out_argnames: Iterable[str] | None = None,
-    launch_dims: LaunchDims = None, output_dims: OutputDims = None, name: str | None = None,
-) -> TorchOperator:  # fmt: skip
+    subject: Subject,
+    num_outputs: int = 1,
+    in_out_argnames: Iterable[str] | None = None,
+    launch_dims: LaunchDims = None,
+    output_dims: OutputDims = None,
+    name: str | None = None,
+) -> TorchOperator:
     """A kernel, or a function that launches kernels, as a differentiable operator of PyTorch.
 
         saxpy_op = wp.torch_op(saxpy)

@@ -52,8 +52,7 @@ def measure_kernel(name: str, dim: int, periodic: bool, search: Search) -> Any:
 def rate_kernel(name: str, dim: int, periodic: bool, divergence: bool, search: Search) -> Any:
     """The kernel of pushes, and of the errors they are against: parts of the density at rest within a substep.
 
-    divergence: against being compressed at all, else against being denser after the substep than at rest. `pushed` is
-    the sum of all pushes of the substep.
+    divergence: against being compressed at all, else against being denser after the substep than at rest.
     """
     slope_of, offset = smoothing(name, dim).slope, offset_of(periodic)
 

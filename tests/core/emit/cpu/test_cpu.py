@@ -150,8 +150,13 @@ def test_integers_wrap_and_divide(t, device):
 @pytest.mark.parametrize("source", [*INTEGERS, *FLOATS])
 def test_conversions(source):
     @wp.kernel
-    def convert(x: wp.array(dtype=source), small: wp.array(dtype=wp.int16), wide: wp.array(dtype=wp.float64),
-                half: wp.array(dtype=wp.float16), sign: wp.array(dtype=wp.bool)):  # fmt: skip
+    def convert(
+        x: wp.array(dtype=source),
+        small: wp.array(dtype=wp.int16),
+        wide: wp.array(dtype=wp.float64),
+        half: wp.array(dtype=wp.float16),
+        sign: wp.array(dtype=wp.bool),
+    ):
         i = wp.tid()
         small[i] = wp.int16(x[i])
         wide[i] = wp.float64(x[i])

@@ -39,10 +39,17 @@ def test_every_atomic_compiles_for_every_type(t):
     assert ptx.count("atom.") + ptx.count("red.") >= len(calls)
 
 
-@pytest.mark.parametrize("t, instruction", [
-    (wp.int32, "add.u32"), (wp.uint32, "add.u32"), (wp.int64, "add.u64"), (wp.uint64, "add.u64"),
-    (wp.float32, "add.f32"), (wp.float64, "add.f64"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "t, instruction",
+    [
+        (wp.int32, "add.u32"),
+        (wp.uint32, "add.u32"),
+        (wp.int64, "add.u64"),
+        (wp.uint64, "add.u64"),
+        (wp.float32, "add.f32"),
+        (wp.float64, "add.f64"),
+    ],
+)
 def test_sums_are_one_instruction(t, instruction):
     ptx = native_code(t, "atomicAdd(&a[1], x);")
     assert re.search(rf"(atom|red)\.(global\.)?{instruction}", ptx)

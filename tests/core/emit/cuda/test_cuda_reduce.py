@@ -30,9 +30,13 @@ _HARDWARE = {
     "llvm.nvvm.shfl.sync.down.i32": ("shuffle", ctypes.CFUNCTYPE(ctypes.c_uint32, *[ctypes.c_uint32] * 4)),
 }
 _CTYPES = {
-    wp.float32: ctypes.c_float, wp.float64: ctypes.c_double, wp.int32: ctypes.c_int32, wp.uint32: ctypes.c_uint32,
-    wp.int64: ctypes.c_int64, wp.uint64: ctypes.c_uint64,
-}  # fmt: skip
+    wp.float32: ctypes.c_float,
+    wp.float64: ctypes.c_double,
+    wp.int32: ctypes.c_int32,
+    wp.uint32: ctypes.c_uint32,
+    wp.int64: ctypes.c_int64,
+    wp.uint64: ctypes.c_uint64,
+}
 
 
 @wp.kernel

@@ -240,18 +240,29 @@ def test_half_precision_rounds_as_numpy_does():
     """
 )
 def atomics(
-    total: wp.array(dtype=int), sums: wp.array(dtype=wp.float64), high: wp.array(dtype=int), low: wp.array(dtype=int),
-    places: wp.array(dtype=wp.vec3), bits: wp.array(dtype=wp.uint32), small: wp.array(dtype=wp.int8),
-    last: wp.array(dtype=int), i: int,
-): ...  # fmt: skip
+    total: wp.array(dtype=int),
+    sums: wp.array(dtype=wp.float64),
+    high: wp.array(dtype=int),
+    low: wp.array(dtype=int),
+    places: wp.array(dtype=wp.vec3),
+    bits: wp.array(dtype=wp.uint32),
+    small: wp.array(dtype=wp.int8),
+    last: wp.array(dtype=int),
+    i: int,
+): ...
 
 
 @wp.kernel
 def all_atomics(
-    total: wp.array(dtype=int), sums: wp.array(dtype=wp.float64), high: wp.array(dtype=int), low: wp.array(dtype=int),
-    places: wp.array(dtype=wp.vec3), bits: wp.array(dtype=wp.uint32), small: wp.array(dtype=wp.int8),
+    total: wp.array(dtype=int),
+    sums: wp.array(dtype=wp.float64),
+    high: wp.array(dtype=int),
+    low: wp.array(dtype=int),
+    places: wp.array(dtype=wp.vec3),
+    bits: wp.array(dtype=wp.uint32),
+    small: wp.array(dtype=wp.int8),
     last: wp.array(dtype=int),
-):  # fmt: skip
+):
     atomics(total, sums, high, low, places, bits, small, last, wp.tid())
 
 
@@ -274,8 +285,10 @@ def test_atomics_lose_nothing_between_threads():
     assert small == [(-n + 128) % 256 - 128]
 
 
-@wp.func_native("#include <algorithm>\n#include <vector>\nstd::vector<float> v(x.data ? &x[0] : 0, &x[0] + 3);\n"
-                "std::sort(v.begin(), v.end());\nreturn v[1];")  # fmt: skip
+@wp.func_native(
+    "#include <algorithm>\n#include <vector>\nstd::vector<float> v(x.data ? &x[0] : 0, &x[0] + 3);\n"
+    "std::sort(v.begin(), v.end());\nreturn v[1];"
+)
 def median(x: wp.array(dtype=float)) -> float: ...
 
 

@@ -30,10 +30,12 @@ define i64 @square(i64 %x) {
     [
         ("define i64 @f( {", "parsing error"),
         ("define i64 @f(i64 %x) {\n  ret i32 %x\n}", "expected|but expected"),
-        ("define void @f() {\n  br label %x\nx:\n  %y = add i64 %z, 1\n  %z = add i64 %y, 1\n"
-         "  ret void\n}", "dominate"),
+        (
+            "define void @f() {\n  br label %x\nx:\n  %y = add i64 %z, 1\n  %z = add i64 %y, 1\n  ret void\n}",
+            "dominate",
+        ),
     ],
-)  # fmt: skip
+)
 def test_wrong_ir_gives_llvm_s_reason(text, message):
     with pytest.raises(CompilerError, match=rf"LLVM refuses this IR: [\s\S]*({message})"):
         assemble(text)

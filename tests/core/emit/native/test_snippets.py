@@ -69,10 +69,14 @@ def test_arrays_that_are_constant_cannot_be_changed(text):
 def test_the_symbol_says_all_that_the_code_depends_on():
     x = ("x", wp.float32)
     made = [
-        unit("return x;", x), unit("return  x;", x), unit("return x;", ("y", wp.float32)),
-        unit("return x;", ("x", wp.int32)), unit("return x;", x, result=wp.float32),
-        unit("return x;", x, reverse=True), unit("return x;", x, constants=frozenset("x")),
-    ]  # fmt: skip
+        unit("return x;", x),
+        unit("return  x;", x),
+        unit("return x;", ("y", wp.float32)),
+        unit("return x;", ("x", wp.int32)),
+        unit("return x;", x, result=wp.float32),
+        unit("return x;", x, reverse=True),
+        unit("return x;", x, constants=frozenset("x")),
+    ]
     assert len({m.symbol for m in made}) == len(made)
     assert unit("return x;", x).symbol == made[0].symbol
 
@@ -110,9 +114,12 @@ def script(folder, **environment):
     path = folder / "script.py"
     path.write_text(textwrap.dedent(SCRIPT))
     return subprocess.Popen(
-        [sys.executable, str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        [sys.executable, str(path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
         env={**os.environ, "WARPSIM_CACHE_PATH": str(folder / "cache"), **environment},
-    )  # fmt: skip
+    )
 
 
 def output(process):

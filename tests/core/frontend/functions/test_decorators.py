@@ -15,9 +15,10 @@ class Callable:
 
 @pytest.mark.parametrize("decorator", [wp.kernel, wp.func], ids=["kernel", "func"])
 @pytest.mark.parametrize(
-    "given", [1.5, "f", len, Callable, Callable(), functools.partial(max, 1), wp.vec3],
+    "given",
+    [1.5, "f", len, Callable, Callable(), functools.partial(max, 1), wp.vec3],
     ids=["number", "text", "builtin", "class", "object", "partial", "vector"],
-)  # fmt: skip
+)
 def test_kernels_and_functions_are_made_of_functions(decorator, given):
     with pytest.raises(ArgumentTypeError, match="expected: function"):
         decorator(given)

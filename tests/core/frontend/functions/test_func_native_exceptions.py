@@ -45,9 +45,11 @@ def doubled_always(x: float) -> float: ...
 
 
 CASES = [
-    (doubled, "five is the most"), (doubled_at, "vector"), (doubled_or_words, "five is the most"),
+    (doubled, "five is the most"),
+    (doubled_at, "vector"),
+    (doubled_or_words, "five is the most"),
     (doubled_or_number, r"\(not a std::exception\)"),
-]  # fmt: skip
+]
 
 
 def over(f):

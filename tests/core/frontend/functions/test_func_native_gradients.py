@@ -44,9 +44,12 @@ def product(a: float, x: wp.array(dtype=float), y: wp.array(dtype=float), out: w
 
 @wp.kernel
 def products(
-    a: wp.array(dtype=float), x: wp.array(dtype=float), y: wp.array(dtype=float), rows: wp.array2d(dtype=float),
+    a: wp.array(dtype=float),
+    x: wp.array(dtype=float),
+    y: wp.array(dtype=float),
+    rows: wp.array2d(dtype=float),
     out: wp.array(dtype=float),
-):  # fmt: skip
+):
     i = wp.tid()
     product(a[0], x, y, out, i)
     product(2.0, rows[1], x, rows[0], i)
@@ -82,9 +85,11 @@ def stretched(m: wp.mat33d, v: wp.vec3d, s: wp.float64) -> wp.vec3d: ...
 
 @wp.kernel
 def stretches(
-    m: wp.array(dtype=wp.mat33d), v: wp.array(dtype=wp.vec3d), s: wp.array(dtype=wp.float64),
+    m: wp.array(dtype=wp.mat33d),
+    v: wp.array(dtype=wp.vec3d),
+    s: wp.array(dtype=wp.float64),
     out: wp.array(dtype=wp.vec3d),
-):  # fmt: skip
+):
     i = wp.tid()
     w = v[i]
     for k in range(3):
@@ -219,22 +224,25 @@ def claim_once(counter: wp.array(dtype=int), places: wp.array(dtype=int), i: int
 
 
 @wp.kernel
-def by_claim(x: wp.array(dtype=float), counter: wp.array(dtype=int), places: wp.array(dtype=int),
-             out: wp.array(dtype=float)):  # fmt: skip
+def by_claim(
+    x: wp.array(dtype=float), counter: wp.array(dtype=int), places: wp.array(dtype=int), out: wp.array(dtype=float)
+):
     at = claim(counter, places, wp.tid())
     out[at] = x[at] * x[at]
 
 
 @wp.kernel
-def by_lost_claim(x: wp.array(dtype=float), counter: wp.array(dtype=int), places: wp.array(dtype=int),
-                  out: wp.array(dtype=float)):  # fmt: skip
+def by_lost_claim(
+    x: wp.array(dtype=float), counter: wp.array(dtype=int), places: wp.array(dtype=int), out: wp.array(dtype=float)
+):
     at = claim_once(counter, places, wp.tid())
     out[at] = x[at] * x[at]
 
 
 @wp.kernel
-def by_stored_claim(x: wp.array(dtype=float), counter: wp.array(dtype=int), places: wp.array(dtype=int),
-                    out: wp.array(dtype=float)):  # fmt: skip
+def by_stored_claim(
+    x: wp.array(dtype=float), counter: wp.array(dtype=int), places: wp.array(dtype=int), out: wp.array(dtype=float)
+):
     claim_once(counter, places, wp.tid())
     at = places[wp.tid()]
     out[at] = x[at] * x[at]
@@ -344,8 +352,12 @@ def test_the_derivative_inside_a_kernel(device):
 
 
 @wp.kernel
-def stretch_all(m: wp.array(dtype=wp.mat33d), v: wp.array(dtype=wp.vec3d), s: wp.array(dtype=wp.float64),
-                out: wp.array(dtype=wp.vec3d)):  # fmt: skip
+def stretch_all(
+    m: wp.array(dtype=wp.mat33d),
+    v: wp.array(dtype=wp.vec3d),
+    s: wp.array(dtype=wp.float64),
+    out: wp.array(dtype=wp.vec3d),
+):
     i = wp.tid()
     out[i] = stretched(m[i], v[i] * v[i][0], s[i])
 

@@ -77,10 +77,15 @@ def truncating(out: Ints, x: Ints, y: Ints):
 @pytest.mark.parametrize(
     ("x", "y", "want"),
     [
-        (7, 2, (3, 1, 3)), (-7, 2, (-3, -1, -4)), (7, -2, (-3, 1, -4)), (-7, -2, (3, -1, 3)),
-        (5, 0, (0, 5, 0)), (-5, 0, (0, -5, 0)), (-(2**31), -1, (-(2**31), 0, -(2**31))),
+        (7, 2, (3, 1, 3)),
+        (-7, 2, (-3, -1, -4)),
+        (7, -2, (-3, 1, -4)),
+        (-7, -2, (3, -1, 3)),
+        (5, 0, (0, 5, 0)),
+        (-5, 0, (0, -5, 0)),
+        (-(2**31), -1, (-(2**31), 0, -(2**31))),
     ],
-)  # fmt: skip
+)
 def test_integer_division_truncates_and_is_defined_everywhere(x, y, want):
     """`/` goes towards zero, `%` has the sign of the dividend, `//` rounds down; by zero they give 0, x, 0."""
     got = ran(truncating, 1, np.zeros(4, np.int32), np.array([x], np.int32), np.array([y], np.int32))[0]
@@ -125,7 +130,7 @@ def test_integer_powers_by_values_are_refused():
 def float_powers(out: Floats, x: Floats):
     i = wp.tid()
     out[2 * i] = x[i] ** 2.0
-    out[2 * i + 1] = -x[i] ** 2.0
+    out[2 * i + 1] = -(x[i] ** 2.0)
 
 
 def test_power_binds_closer_than_minus():
@@ -275,11 +280,14 @@ def test_a_component_of_a_constant_keeps_its_type():
         ("-'a'", KernelTypeError, "neg: text 'a' is not a number"),
         ("GRAVITY[3]", KernelLookupError, "component 3 of vec3f"),
         ("GRAVITY.w", KernelAttributeError, "'vec3f' object has no attribute 'w'"),
-        ("TABLE[5]", KernelLookupError, "(2.0 (float32), 4.0 (float32), 8.0 (float32)) cannot be indexed by 5:"
-            " tuple index out of range"),
+        (
+            "TABLE[5]",
+            KernelLookupError,
+            "(2.0 (float32), 4.0 (float32), 8.0 (float32)) cannot be indexed by 5: tuple index out of range",
+        ),
         ("GRAVITY + WIDE", KernelTypeError, "add: no overload for (vec3f, vec3d)"),
     ],
-)  # fmt: skip
+)
 def test_wrong_constants(text, kind, message):
     error = refused(f"x = {text}", GRAVITY=GRAVITY, TABLE=TABLE, WIDE=WIDE)
     assert (type(error), error.message) == (kind, message)

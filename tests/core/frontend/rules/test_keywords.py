@@ -28,12 +28,14 @@ ON_HOST_TOO = [
     ("quaternion", {"quat": Q}), ("transformation", {"p": V3, "q": Q}), ("transformation", {"p": V3}),
 ]  # fmt: skip
 IN_KERNELS = [
-    ("quat", {"x": "1.0", "y": "2.0", "z": "3.0", "w": "4.0"}), ("spatial_vector", {"w": V3, "v": W3}),
+    ("quat", {"x": "1.0", "y": "2.0", "z": "3.0", "w": "4.0"}),
+    ("spatial_vector", {"w": V3, "v": W3}),
     ("spatial_vector", {n: f"{k}.0" for k, n in enumerate(("wx", "wy", "wz", "vx", "vy", "vz"))}),
-    ("float64", {"a": "1.5"}), ("where", {"arr": "a", "value_if_true": "1.0", "value_if_false": "2.0"}),
+    ("float64", {"a": "1.5"}),
+    ("where", {"arr": "a", "value_if_true": "1.0", "value_if_false": "2.0"}),
     ("lower_bound", {"arr": "a", "value": "1.5"}),
     ("lower_bound", {"arr": "a", "arr_begin": "1", "arr_end": "3", "value": "1.5"}),
-]  # fmt: skip
+]
 
 
 def by_position(name, named):
@@ -105,8 +107,15 @@ def test_gradients_of_calls_by_keyword():
 
 
 @pytest.mark.parametrize(
-    "text", ["wp.quaternion(x=1.0, w=2.0)", "wp.spatial_vector(w=wp.vec3())", "wp.atomic_add(a, 0, vale=1.0)",
-             "wp.atomic_add(arr=1.0, i=0, value=1.0)", "wp.noise(wp.uint32(1), abc=0.5)", "wp.float64(b=1.0)"],
-)  # fmt: skip
+    "text",
+    [
+        "wp.quaternion(x=1.0, w=2.0)",
+        "wp.spatial_vector(w=wp.vec3())",
+        "wp.atomic_add(a, 0, vale=1.0)",
+        "wp.atomic_add(arr=1.0, i=0, value=1.0)",
+        "wp.noise(wp.uint32(1), abc=0.5)",
+        "wp.float64(b=1.0)",
+    ],
+)
 def test_unknown_keywords_are_refused(text):
     refused(f"x = {text}", "a: wp.array(dtype=float)")

@@ -13,10 +13,14 @@ import warpsim as wp
 
 DEVICES = pytest.mark.parametrize("device", ["cpu", "interp"])
 EDGES = {
-    wp.int8: [-128, -1, 0, 1, 127], wp.uint8: [0, 1, 127, 255], wp.int32: [-(2**31), -1, 0, 1, 2**31 - 1],
-    wp.int64: [-(2**63), -1, 0, 255, 2**63 - 1], wp.uint64: [0, 1, 255, 2**63 - 1, 2**63, 2**64 - 1],
-    wp.float32: [-1.5, 0.0, 0.5, 127.0, 3.0e9], wp.float64: [-0.5, 1.0, 2.0**40, float("nan")],
-}  # fmt: skip
+    wp.int8: [-128, -1, 0, 1, 127],
+    wp.uint8: [0, 1, 127, 255],
+    wp.int32: [-(2**31), -1, 0, 1, 2**31 - 1],
+    wp.int64: [-(2**63), -1, 0, 255, 2**63 - 1],
+    wp.uint64: [0, 1, 255, 2**63 - 1, 2**63, 2**64 - 1],
+    wp.float32: [-1.5, 0.0, 0.5, 127.0, 3.0e9],
+    wp.float64: [-0.5, 1.0, 2.0**40, float("nan")],
+}
 
 
 def comparisons(a, b):
@@ -35,9 +39,14 @@ def comparisons(a, b):
 
 
 PAIRS = [
-    (wp.int8, wp.uint8), (wp.int32, wp.uint64), (wp.uint64, wp.int64), (wp.int64, wp.float64), (wp.float32, wp.int8),
-    (wp.float32, wp.float64), (wp.uint8, wp.uint64),
-]  # fmt: skip
+    (wp.int8, wp.uint8),
+    (wp.int32, wp.uint64),
+    (wp.uint64, wp.int64),
+    (wp.int64, wp.float64),
+    (wp.float32, wp.int8),
+    (wp.float32, wp.float64),
+    (wp.uint8, wp.uint64),
+]
 
 
 @pytest.mark.parametrize(("a", "b"), PAIRS, ids=lambda t: t.__name__)

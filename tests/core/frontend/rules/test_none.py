@@ -49,13 +49,20 @@ def every_test(a: Numbers, b: Numbers, p: Part, out: wp.array2d(dtype=float)):
 
 def expected(a, b, p, n):
     none = np.zeros(n)
-    return np.array([
-        none if a is None else a, none + (a is None), none + (a is None), none if a is None else a,
-        none if a is None or b is None else np.where(a < b, b, 0.0), none + (a is not None or b is not None),
-        none - 1.0 if a is None else a, none if p is None else 2.0 * p,
-        (none - 2.0 if b is None else b) + (none - 3.0 if p is None else p),
-        none if a is None or b is None else a + b,
-    ])  # fmt: skip
+    return np.array(
+        [
+            none if a is None else a,
+            none + (a is None),
+            none + (a is None),
+            none if a is None else a,
+            none if a is None or b is None else np.where(a < b, b, 0.0),
+            none + (a is not None or b is not None),
+            none - 1.0 if a is None else a,
+            none if p is None else 2.0 * p,
+            (none - 2.0 if b is None else b) + (none - 3.0 if p is None else p),
+            none if a is None or b is None else a + b,
+        ]
+    )
 
 
 @pytest.fixture(params=["cpu", "interp"])

@@ -6,13 +6,7 @@ from kernel_runs import filled, ran, refused
 
 import warpsim as wp
 from warpsim.core.types.compounds import vector
-from warpsim.errors import (
-    KernelAttributeError,
-    KernelLookupError,
-    KernelTypeError,
-    KernelValueError,
-    OutOfBoundsError,
-)  # fmt: skip
+from warpsim.errors import KernelAttributeError, KernelLookupError, KernelTypeError, KernelValueError, OutOfBoundsError
 
 Floats = wp.array(dtype=float)
 SCALES = np.array([1.5, 2.5])
@@ -71,7 +65,8 @@ def test_elements_views_and_negative_indices():
 @pytest.mark.parametrize(
     ("text", "kind", "message"),
     [
-        ("v[3]", KernelLookupError, "component 3 of vec3f"), ("v[-4]", KernelLookupError, "component -4 of vec3f"),
+        ("v[3]", KernelLookupError, "component 3 of vec3f"),
+        ("v[-4]", KernelLookupError, "component -4 of vec3f"),
         ("v[1.0]", KernelTypeError, "index of a vec3f is 1.0 (float32)"),
         ("v[v.x]", KernelTypeError, "index of a vec3f is float32"),
         ("v[0, 1]", KernelTypeError, "vec3f takes 1 index, got 2"),
@@ -93,7 +88,7 @@ def test_elements_views_and_negative_indices():
         ("SCALES[n]", KernelTypeError, "ndarray is indexed by a value known only at run time"),
         ("HOST[0]", KernelTypeError, "HOST is an array of the host"),
     ],
-)  # fmt: skip
+)
 def test_wrong_parts(text, kind, message):
     names = {"SCALES": SCALES, "HOST": wp.zeros(3, dtype=float)}
     error = refused(f"x = {text}", "out: wp.array(dtype=float), n: int, v: wp.vec3", **names)

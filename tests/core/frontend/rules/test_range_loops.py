@@ -27,9 +27,10 @@ def ranges(out: Ints, bounds: wp.array2d(dtype=int)):
     out[2 * k + 1] = trips
 
 
-BOUNDS = np.array([
-    (0, 5, 1), (2, 9, 3), (9, 2, -3), (5, 5, 1), (5, 0, 1), (0, 5, -1), (-4, 4, 2), (10, -11, -7), (3, 4, 100),
-], np.int32)  # fmt: skip
+BOUNDS = np.array(
+    [(0, 5, 1), (2, 9, 3), (9, 2, -3), (5, 5, 1), (5, 0, 1), (0, 5, -1), (-4, 4, 2), (10, -11, -7), (3, 4, 100)],
+    np.int32,
+)
 
 
 def test_ranges_with_bounds_and_steps_of_the_run():
@@ -186,9 +187,7 @@ def test_an_index_is_known_after_a_loop_of_constant_bounds_that_runs_to_its_end(
 def test_an_index_that_was_something_else_before_has_no_single_type_afterwards():
     error = refused("i = 0.5\nfor i in range(3):\n    out[i] = 1.0\nout[0] = i")
     assert isinstance(error, KernelTypeError)
-    assert error.message == (
-        "'i' has no single type here: the loop makes it int32, and before it is 0.5 (float32)"
-    )
+    assert error.message == ("'i' has no single type here: the loop makes it int32, and before it is 0.5 (float32)")
 
 
 @wp.kernel
@@ -215,7 +214,7 @@ def test_bounds_are_evaluated_once():
         ("range(u, -1, -1)", KernelTypeError, "-1 does not fit uint32"),
         ("n", KernelTypeError, "a loop over int32"),
     ],
-)  # fmt: skip
+)
 def test_wrong_heads(head, kind, message):
     error = refused(f"for i in {head}:\n    pass", "out: wp.array(dtype=float), n: int, u: wp.uint32")
     assert (type(error), error.message) == (kind, message)

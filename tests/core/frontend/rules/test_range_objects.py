@@ -78,8 +78,14 @@ def test_what_is_known_is_used_when_compiling(device):
     with wp.Tape() as tape:
         wp.launch(known, 2, inputs=[x, out], device=device)
     a, b, c = points.T
-    wanted = [14 * a, a + b + c + 2, (-c * 10 + 2 * b) * 10 + 0.5 * a, a + 2 * b + 3 * c + 1 + 2 * a + 3 * b,
-              4 * c + 2 * b + a, a * 0 + 113]  # fmt: skip
+    wanted = [
+        14 * a,
+        a + b + c + 2,
+        (-c * 10 + 2 * b) * 10 + 0.5 * a,
+        a + 2 * b + 3 * c + 1 + 2 * a + 3 * b,
+        4 * c + 2 * b + a,
+        a * 0 + 113,
+    ]
     np.testing.assert_allclose(out.numpy(), np.stack(wanted, axis=1), rtol=1e-6)
     tape.backward(grads={out: wp.ones_like(out)})
     slopes = [14 + 1 + 0.5 + 3 + 1, 1 + 20 + 5 + 2, 1 - 100 + 3 + 4]

@@ -127,7 +127,7 @@ def test_targets_are_evaluated_once_and_before_the_value():
         ("out[0] = wp.vec3()", KernelTypeError, "the value stored is vec3f, not float32"),
         ("out[0] += 1 + wp.tid()", KernelTypeError, "the value added is int32, not float32"),
     ],
-)  # fmt: skip
+)
 def test_wrong_assignments(body, kind, message):
     error = refused(body)
     assert (type(error), error.message) == (kind, message)
@@ -292,7 +292,7 @@ def test_many_early_returns_are_one_statement_list():
         ("y = x\nx = 1.0", "'x' is a local of this function and has no value yet"),
         ("N += 1\nout[0] = float(N)", "'N' is a local of this function and has no value yet"),
     ],
-)  # fmt: skip
+)
 def test_locals_without_a_value(body, message):
     """N is a constant of the module: inside it would be a local, as Python has it."""
     error = refused(body, N=3)
@@ -302,8 +302,9 @@ def test_locals_without_a_value(body, message):
 def test_a_local_with_two_types():
     error = refused("x = 1.0\nif wp.tid() > 0:\n    x = wp.vec3()\nout[0] = x")
     assert (type(error), error.message) == (
-        KernelTypeError, "'x' has no single type here: it is vec3f on one path and float32 on the other",
-    )  # fmt: skip
+        KernelTypeError,
+        "'x' has no single type here: it is vec3f on one path and float32 on the other",
+    )
     assert error.help == "use another name for one of them, or convert"
 
 

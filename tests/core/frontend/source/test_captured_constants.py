@@ -173,11 +173,14 @@ def test_a_constant_that_all_kernels_of_one_def_share_counts_when_they_are_compi
 @pytest.mark.parametrize(
     ("zeros", "expression"),
     [
-        ("(0.0, -0.0)", "v"), ("map(wp.float64, (0.0, -0.0))", "float(v)"), ("[(x, 1.0) for x in (0.0, -0.0)]", "v[0]"),
-        ("[wp.vec2(x, 1.0) for x in (0.0, -0.0)]", "v[0]"), ("[S(k=x) for x in (0.0, -0.0)]", "v.k"),
+        ("(0.0, -0.0)", "v"),
+        ("map(wp.float64, (0.0, -0.0))", "float(v)"),
+        ("[(x, 1.0) for x in (0.0, -0.0)]", "v[0]"),
+        ("[wp.vec2(x, 1.0) for x in (0.0, -0.0)]", "v[0]"),
+        ("[S(k=x) for x in (0.0, -0.0)]", "v.k"),
     ],
     ids=["float", "float64", "tuple", "vector", "struct"],
-)  # fmt: skip
+)
 def test_zeros_of_either_sign_are_different_constants(notebook, zeros, expression):
     kernels = notebook.run(f"""
         kernels = []

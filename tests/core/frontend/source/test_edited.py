@@ -83,11 +83,17 @@ def test_a_factory_called_after_an_edit_of_its_text_is_refused(module):
 @pytest.mark.parametrize(
     "before, after",
     [
-        ("* scale", "/ scale"), ("wp.tid()", "wp.tid() + 0"), ("a[", "a [0 * "), ("1.0)) ", "1.0 * 1.0)) "),
-        ("float):\n            return", "float):\n            pass\n            return"), ("k(a:", "k(b:"),
-        ("def k(", "def j("), ("outside(1.0)", "outside(-1.0)"), ("def make(scale):", "def make(scale:"),
+        ("* scale", "/ scale"),
+        ("wp.tid()", "wp.tid() + 0"),
+        ("a[", "a [0 * "),
+        ("1.0)) ", "1.0 * 1.0)) "),
+        ("float):\n            return", "float):\n            pass\n            return"),
+        ("k(a:", "k(b:"),
+        ("def k(", "def j("),
+        ("outside(1.0)", "outside(-1.0)"),
+        ("def make(scale):", "def make(scale:"),
     ],
-)  # fmt: skip
+)
 def test_every_kind_of_edit_is_noticed_or_changes_nothing(module, before, after):
     text = FACTORY.format(constant="1.0")
     module.write(text)

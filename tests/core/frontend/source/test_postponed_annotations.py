@@ -58,7 +58,9 @@ def test_types_of_a_factory_differ_from_call_to_call(notebook, device):
 
 
 def test_scopes_that_are_seen(notebook):
-    names = notebook.run(HEAD + """
+    names = notebook.run(
+        HEAD
+        + """
         T = wp.float32
 
         def outer(A):
@@ -88,7 +90,8 @@ def test_scopes_that_are_seen(notebook):
 
         made, later = outer(wp.float64), [make_late(A) for A in (wp.vec2, wp.vec4)]
         listed = [wp.struct(type("S", (), {"__annotations__": {"t": "T"}, "__module__": __name__}))]
-    """.replace("\n        ", "\n"))
+    """.replace("\n        ", "\n")
+    )
     assert list(names.made.S.fields.values()) == [wp.float64, wp.int32, wp.float32]
     assert [s.fields["a"] for s in names.later] == [wp.vec2, wp.vec4]
     assert names.listed[0].fields["t"] is wp.float32
@@ -96,7 +99,9 @@ def test_scopes_that_are_seen(notebook):
 
 
 def test_a_closure_comes_before_a_global(notebook):
-    names = notebook.run(HEAD + """
+    names = notebook.run(
+        HEAD
+        + """
         T = wp.int8
 
         def make(T):
@@ -108,14 +113,18 @@ def test_a_closure_comes_before_a_global(notebook):
             return later
 
         f = make(wp.float64)()
-    """.replace("\n        ", "\n"))
+    """.replace("\n        ", "\n")
+    )
     assert names.f.overloads[0].patterns["x"] is wp.float64
 
 
-@pytest.mark.parametrize("text, words", [
-    ("'T'", ["annotation 'T' of field S.x cannot be evaluated: name 'T' is not defined", "drop `from __future__"]),
-    ("'float x'", ["annotation 'float x' of field S.x cannot be evaluated", "annotate with types: x: float"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("'T'", ["annotation 'T' of field S.x cannot be evaluated: name 'T' is not defined", "drop `from __future__"]),
+        ("'float x'", ["annotation 'float x' of field S.x cannot be evaluated", "annotate with types: x: float"]),
+    ],
+)
 def test_names_that_no_scope_has(notebook, text, words):
     with pytest.raises(KernelNameError) as caught:
         notebook.run(f"def make(T):\n    class S:\n        x: {text}\n    return S\nwp.struct(make(wp.vec3))")

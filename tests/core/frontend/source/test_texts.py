@@ -49,9 +49,14 @@ ROOT = str(Path(wp.__file__).parents[1])
 def python(arguments, **options):
     environment = {**os.environ, "PYTHONPATH": ROOT, "TERM": "dumb"}
     ran = subprocess.run(
-        [sys.executable, *arguments], capture_output=True, text=True, timeout=300, env=environment, check=False,
+        [sys.executable, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env=environment,
+        check=False,
         **options,
-    )  # fmt: skip
+    )
     return ran.stdout + ran.stderr
 
 
@@ -80,8 +85,10 @@ def test_a_string_in_python_c_is_refused_with_the_cure():
 def test_the_prompt():
     """Functions are defined one by one, and again; a mistake is shown with its line."""
     pty = pytest.importorskip("pty")
-    again = "".join(ONE.format(f"{v}.0") + "\nb = wp.zeros(2, dtype=float)\nwp.launch(f, 2, inputs=[b])\nprint(b)\n"
-                    for v in (31, 47))  # fmt: skip
+    again = "".join(
+        ONE.format(f"{v}.0") + "\nb = wp.zeros(2, dtype=float)\nwp.launch(f, 2, inputs=[b])\nprint(b)\n"
+        for v in (31, 47)
+    )
     wrong = ONE.format("undefined_name")
     lines = f"{PROGRAM}{again}{wrong}\nwp.launch(f, 2, inputs=[b])\n"
     main, child = pty.openpty()

@@ -43,9 +43,7 @@ def joins(out: Floats):
 
 
 def test_numbers_vectors_structs_and_tuples_join():
-    want = [
-        10 + 2 + 24 + 50 + 1 + 1000 + 20000, 1 + 30 + 6 + 0 + 7 + 4000 + 50000, 4 + 2 - 6 + 5 + 3 + 2000 + 20000,
-    ]  # fmt: skip
+    want = [10 + 2 + 24 + 50 + 1 + 1000 + 20000, 1 + 30 + 6 + 0 + 7 + 4000 + 50000, 4 + 2 - 6 + 5 + 3 + 2000 + 20000]
     assert filled(joins, 3) == want
 
 
@@ -112,12 +110,11 @@ def test_functions_join_when_they_are_one():
 
 
 def test_different_functions_do_not_join():
-    error = refused(
-        "f = plus\nif wp.tid() > 0:\n    f = times\nout[0] = f(1.0)", plus=plus, times=times
-    )
+    error = refused("f = plus\nif wp.tid() > 0:\n    f = times\nout[0] = f(1.0)", plus=plus, times=times)
     assert (type(error), error.message) == (
-        KernelTypeError, "'f' has no single type here: it is times on one path and plus on the other",
-    )  # fmt: skip
+        KernelTypeError,
+        "'f' has no single type here: it is times on one path and plus on the other",
+    )
 
 
 @wp.kernel

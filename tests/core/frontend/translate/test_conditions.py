@@ -110,12 +110,14 @@ def test_tuples_vectors_and_types_compare():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("v < v", "lt: no overload for (vec3f, vec3f)"), ("n == None", "int32 is compared with None"),
-        ("'a' < 1", "text 'a' is compared with 1 (int32)"), ("n == 'a'", "int32 is compared with text 'a'"),
-        ("n < out.shape", "int32 is compared with (int32)"), ("out == out",
-            "eq: no overload for (array(float32, ndim=1), array(float32, ndim=1))"),
+        ("v < v", "lt: no overload for (vec3f, vec3f)"),
+        ("n == None", "int32 is compared with None"),
+        ("'a' < 1", "text 'a' is compared with 1 (int32)"),
+        ("n == 'a'", "int32 is compared with text 'a'"),
+        ("n < out.shape", "int32 is compared with (int32)"),
+        ("out == out", "eq: no overload for (array(float32, ndim=1), array(float32, ndim=1))"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_compared(text, message):
     error = refused(f"x = {text}", "out: wp.array(dtype=float), n: int, v: wp.vec3")
     assert isinstance(error, KernelTypeError)

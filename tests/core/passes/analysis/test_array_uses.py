@@ -59,11 +59,15 @@ def uses_of(kernel):
 @pytest.mark.parametrize(
     ("kernel", "followed", "written", "stored"),
     [
-        (looks, False, set(), False), (reads, True, set(), False), (writes, True, {"second"}, False),
-        (adds, True, {"second"}, False), (chooses, True, {None}, False), (stores, False, set(), True),
+        (looks, False, set(), False),
+        (reads, True, set(), False),
+        (writes, True, {"second"}, False),
+        (adds, True, {"second"}, False),
+        (chooses, True, {None}, False),
+        (stores, False, set(), True),
         (stores_field, False, set(), True),
     ],
-)  # fmt: skip
+)
 def test_arrays_in_elements(kernel, followed, written, stored):
     uses = uses_of(kernel)
     assert (uses.followed, uses.fields_written, uses.stores_arrays) == (followed, written, stored)

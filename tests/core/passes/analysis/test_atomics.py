@@ -64,12 +64,19 @@ def test_atomics_on_arrays_of_unknown_origin_are_listed():
     assert program(kernels.a_loss).plan.unknown == []
 
 
-@pytest.mark.parametrize("kernel, name, read, written", [
-    (own_kernels.own_element, "a", False, True), (kernels.a_loss, "x", True, False),
-    (kernels.index_from_a_load, "at", True, False), (kernels.one_of_two, "b", False, True),
-    (kernels.index_from_a_shape, "b", False, False), (own_kernels.own_element_in_a_loop, "n", True, False),
-    (kernels.through_a_struct_in_memory, "pairs", False, True), (kernels.carried_round_a_loop, "b", False, True),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "kernel, name, read, written",
+    [
+        (own_kernels.own_element, "a", False, True),
+        (kernels.a_loss, "x", True, False),
+        (kernels.index_from_a_load, "at", True, False),
+        (kernels.one_of_two, "b", False, True),
+        (kernels.index_from_a_shape, "b", False, False),
+        (own_kernels.own_element_in_a_loop, "n", True, False),
+        (kernels.through_a_struct_in_memory, "pairs", False, True),
+        (kernels.carried_round_a_loop, "b", False, True),
+    ],
+)
 def test_reads_and_writes_of_parameters(kernel, name, read, written):
     use = program(kernel).uses[ArrayRef(list(kernel.patterns).index(name))]
     assert (use.reads, use.changes) == (read, written)
@@ -135,9 +142,11 @@ def left_by(kernel, device):
 
 
 ORDERED = {
-    "own_and_next_element", "a_sum_whose_result_is_used", "a_sum_whose_result_leaves_a_branch",
+    "own_and_next_element",
+    "a_sum_whose_result_is_used",
+    "a_sum_whose_result_leaves_a_branch",
     "read_through_a_struct_made_here",
-}  # fmt: skip
+}
 """Kernels in whose memory the order of threads shows: on the CPU that of the interpreter for so few."""
 
 

@@ -97,9 +97,7 @@ def test_every_thread_has_the_room(threads, tmp_path):
     script = tmp_path / "full.py"
     script.write_text(SCRIPT.format(floats=FLOATS, count=float(-(-FLOATS // 4096))), encoding="utf-8")
     root = str(Path(wp.__file__).parents[1])
-    environment = {
-        **os.environ, "WARPSIM_NUM_THREADS": threads, "PYTHONPATH": root,
-    }  # fmt: skip
+    environment = {**os.environ, "WARPSIM_NUM_THREADS": threads, "PYTHONPATH": root}
     command = [sys.executable, str(script)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
     assert done.stdout.strip() == "fits", done.stderr

@@ -164,22 +164,26 @@ def extreme_then_store(x: Numbers, y: Numbers):
 N4 = np.int32(4)
 
 
-@pytest.mark.parametrize(("kernel", "dim", "args", "wanted", "out"), [
-    (straight, 3, [some(3), np.zeros(3), D(1.3)], ["x", "y", "a"], "y"),
-    (branches, 4, [some(4), some(4, seed=1)], ["x", "y"], "y"),
-    (nested_branches, 4, [some(4), np.zeros(4), np.int32(3)], ["x", "y"], "y"),
-    (loops_in_loops, 1, [some(4), np.zeros(1), N4], ["x", "y"], "y"),
-    (sums_in_loops, 1, [some(4), np.zeros(1), N4], ["x", "y"], "y"),
-    (sum_beside_state, 1, [some(4), np.zeros(1), N4], ["x", "y"], "y"),
-    (whiles, 4, [some(4), np.zeros(4)], ["x", "y"], "y"),
-    (while_that_sums, 1, [some(5), np.zeros(1), np.int32(5)], ["x", "y"], "y"),
-    (vectors, 3, [some(3, 3), np.zeros(3)], ["x", "y"], "y"),
-    (in_structs, 1, [some(1), some(2, 3), np.zeros(1), np.int32(3)], ["x", "v", "y"], "y"),
-    (functions, 3, [some(3) / 2, np.zeros(3), np.int32(3)], ["x", "y"], "y"),
-    (extremes, 4, [some(4), np.full(1, 9.0), np.zeros(1)], ["x", "low", "high"], "low"),
-    (extremes, 4, [some(4), np.full(1, 9.0), np.zeros(1)], ["x", "low", "high"], "high"),
-    (extreme_then_store, 1, [some(2), np.zeros(1)], ["x", "y"], "y"),
-], ids=lambda v: getattr(v, "key", None))  # fmt: skip
+@pytest.mark.parametrize(
+    ("kernel", "dim", "args", "wanted", "out"),
+    [
+        (straight, 3, [some(3), np.zeros(3), D(1.3)], ["x", "y", "a"], "y"),
+        (branches, 4, [some(4), some(4, seed=1)], ["x", "y"], "y"),
+        (nested_branches, 4, [some(4), np.zeros(4), np.int32(3)], ["x", "y"], "y"),
+        (loops_in_loops, 1, [some(4), np.zeros(1), N4], ["x", "y"], "y"),
+        (sums_in_loops, 1, [some(4), np.zeros(1), N4], ["x", "y"], "y"),
+        (sum_beside_state, 1, [some(4), np.zeros(1), N4], ["x", "y"], "y"),
+        (whiles, 4, [some(4), np.zeros(4)], ["x", "y"], "y"),
+        (while_that_sums, 1, [some(5), np.zeros(1), np.int32(5)], ["x", "y"], "y"),
+        (vectors, 3, [some(3, 3), np.zeros(3)], ["x", "y"], "y"),
+        (in_structs, 1, [some(1), some(2, 3), np.zeros(1), np.int32(3)], ["x", "v", "y"], "y"),
+        (functions, 3, [some(3) / 2, np.zeros(3), np.int32(3)], ["x", "y"], "y"),
+        (extremes, 4, [some(4), np.full(1, 9.0), np.zeros(1)], ["x", "low", "high"], "low"),
+        (extremes, 4, [some(4), np.full(1, 9.0), np.zeros(1)], ["x", "low", "high"], "high"),
+        (extreme_then_store, 1, [some(2), np.zeros(1)], ["x", "y"], "y"),
+    ],
+    ids=lambda v: getattr(v, "key", None),
+)
 def test_gradients_equal_finite_differences(kernel, dim, args, wanted, out):
     check(kernel, dim, args, wanted, out)
 
@@ -278,15 +282,18 @@ def switched_arrays(x: Numbers, y: Numbers, n: int):
     y[0] = v
 
 
-@pytest.mark.parametrize(("kernel", "message", "cure"), [
-    (exchanged, "atomic_exch has no derivative", "wp.func_grad"),
-    (swapped, "atomic_cas has no derivative", "wp.func_grad"),
-    (order_of_threads, "depends on the order of threads", "second launch"),
-    (extreme_then_sum, "who won is not known", "second launch"),
-    (counter_in_a_loop, "needs the value that atomic_add returned", "wp.func_replay"),
-    (lost_element, "an element that the kernel overwrote after reading it", "another array"),
-    (switched_arrays, "rebinds an array variable", "index one array"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("kernel", "message", "cure"),
+    [
+        (exchanged, "atomic_exch has no derivative", "wp.func_grad"),
+        (swapped, "atomic_cas has no derivative", "wp.func_grad"),
+        (order_of_threads, "depends on the order of threads", "second launch"),
+        (extreme_then_sum, "who won is not known", "second launch"),
+        (counter_in_a_loop, "needs the value that atomic_add returned", "wp.func_replay"),
+        (lost_element, "an element that the kernel overwrote after reading it", "another array"),
+        (switched_arrays, "rebinds an array variable", "index one array"),
+    ],
+)
 def test_what_cannot_be_exact_is_refused(kernel, message, cure):
     with pytest.raises(NotDifferentiableError) as caught:
         adjoint_program(kernel, "x", "y")

@@ -51,11 +51,18 @@ def added_then_read(a: Numbers, b: Numbers):
     b[i] = a[i] * a[i]
 
 
-@pytest.mark.parametrize(("kernel", "args", "dim", "before"), [
-    (square, [some(3)], 3, [0]), (doubled, [some(3)], 3, []), (read_then_cleared, [some(3), some(3)], 3, [0]),
-    (products, [some(3), some(4), np.int32(3)], 1, []), (prefix, [some(5), np.int32(5)], 1, [0]),
-    (added_then_read, [some(3), some(3, seed=1)], 3, [1]),
-], ids=lambda v: getattr(v, "key", None))  # fmt: skip
+@pytest.mark.parametrize(
+    ("kernel", "args", "dim", "before"),
+    [
+        (square, [some(3)], 3, [0]),
+        (doubled, [some(3)], 3, []),
+        (read_then_cleared, [some(3), some(3)], 3, [0]),
+        (products, [some(3), some(4), np.int32(3)], 1, []),
+        (prefix, [some(5), np.int32(5)], 1, [0]),
+        (added_then_read, [some(3), some(3, seed=1)], 3, [1]),
+    ],
+    ids=lambda v: getattr(v, "key", None),
+)
 def test_copies_from_before_only_where_they_are_needed(kernel, args, dim, before):
     arrays = [n for n, a in zip(kernel.patterns, args, strict=True) if isinstance(a, np.ndarray)]
     extras = adjoint_program(kernel, *arrays).extras

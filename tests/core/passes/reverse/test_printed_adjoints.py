@@ -338,10 +338,15 @@ def left_early(x: Floats, n: Ints, e: Floats, y: Floats):
 
 @pytest.mark.parametrize(
     ("kernel", "printed"),
-    [(reduced, [0, 1, 2, 3]), (recurrent, [0, 1, 2, 3]), (awhile, [0, 1, 3]), (left_early, [0, 1, 2, 3]),
-     (nested, [0, 4, 5, 8, 9, 10, 12, 13, 14, 15])],
+    [
+        (reduced, [0, 1, 2, 3]),
+        (recurrent, [0, 1, 2, 3]),
+        (awhile, [0, 1, 3]),
+        (left_early, [0, 1, 2, 3]),
+        (nested, [0, 4, 5, 8, 9, 10, 12, 13, 14, 15]),
+    ],
     ids=["reduction", "recurrence", "while", "return", "nested"],
-)  # fmt: skip
+)
 @devices
 def test_every_iteration_prints_its_own(kernel, printed, device, capfd):
     with wp.ScopedDevice(device):

@@ -134,21 +134,25 @@ def local_stack(a: Numbers, b: Numbers, n: int):
     b[0] = p
 
 
-@pytest.mark.parametrize(("kernel", "dim", "args", "wanted", "out"), [
-    (in_sequence, 3, [some(3), some(3, seed=1)], ["a", "b"], "a"),
-    (guarded, 4, [some(3), some(3, seed=1), np.int32(3)], ["a", "b"], "a"),
-    (in_a_loop, 3, [some(3), some(5, seed=1), np.int32(5)], ["a", "b"], "a"),
-    (in_a_while, 3, [some(3), some(3, seed=1)], ["a", "b"], "a"),
-    (with_breaks, 1, [some(5), some(5, seed=1), np.int32(5)], ["a", "b"], "a"),
-    (components, 2, [some(2, 3), some(2, seed=1), np.int32(3)], ["v", "b"], "v"),
-    (rotated, 1, [some(3), np.int32(4)], ["a"], "a"),
-    (rows, 1, [some(2, 3), some(3, seed=1), np.int32(3)], ["a", "x"], "x"),
-    (rows, 1, [some(2, 3), some(3, seed=1), np.int32(3)], ["a", "x"], "a"),
-    (local_ring, 3, [some(6), some(3, seed=1), np.int32(6)], ["a", "b"], "b"),
-    (local_grid, 1, [some(6), some(1, seed=1), np.int32(6)], ["a", "b"], "b"),
-    (local_vectors, 1, [some(6), some(1, seed=1), np.int32(6)], ["a", "b"], "b"),
-    (local_stack, 1, [some(12), np.zeros(1), np.int32(5)], ["a", "b"], "b"),
-], ids=lambda v: getattr(v, "key", None))  # fmt: skip
+@pytest.mark.parametrize(
+    ("kernel", "dim", "args", "wanted", "out"),
+    [
+        (in_sequence, 3, [some(3), some(3, seed=1)], ["a", "b"], "a"),
+        (guarded, 4, [some(3), some(3, seed=1), np.int32(3)], ["a", "b"], "a"),
+        (in_a_loop, 3, [some(3), some(5, seed=1), np.int32(5)], ["a", "b"], "a"),
+        (in_a_while, 3, [some(3), some(3, seed=1)], ["a", "b"], "a"),
+        (with_breaks, 1, [some(5), some(5, seed=1), np.int32(5)], ["a", "b"], "a"),
+        (components, 2, [some(2, 3), some(2, seed=1), np.int32(3)], ["v", "b"], "v"),
+        (rotated, 1, [some(3), np.int32(4)], ["a"], "a"),
+        (rows, 1, [some(2, 3), some(3, seed=1), np.int32(3)], ["a", "x"], "x"),
+        (rows, 1, [some(2, 3), some(3, seed=1), np.int32(3)], ["a", "x"], "a"),
+        (local_ring, 3, [some(6), some(3, seed=1), np.int32(6)], ["a", "b"], "b"),
+        (local_grid, 1, [some(6), some(1, seed=1), np.int32(6)], ["a", "b"], "b"),
+        (local_vectors, 1, [some(6), some(1, seed=1), np.int32(6)], ["a", "b"], "b"),
+        (local_stack, 1, [some(12), np.zeros(1), np.int32(5)], ["a", "b"], "b"),
+    ],
+    ids=lambda v: getattr(v, "key", None),
+)
 def test_gradients_equal_finite_differences(kernel, dim, args, wanted, out):
     check(kernel, dim, args, wanted, out)
 

@@ -45,8 +45,11 @@ def effects(x: Floats):
 def test_effects_stay_whether_their_results_are_used_or_not():
     kept = names(cleaned(effects))
     assert [n for n in kept if n in ("atomic_add", "local_array", "printf", "assert")] == [
-        "atomic_add", "local_array", "printf", "assert",
-    ]  # fmt: skip
+        "atomic_add",
+        "local_array",
+        "printf",
+        "assert",
+    ]
 
 
 @wp.kernel

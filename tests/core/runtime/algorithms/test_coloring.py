@@ -37,10 +37,17 @@ def test_no_edge_joins_equal_colors(algorithm, seed):
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-@pytest.mark.parametrize(("pairs", "nodes", "colors"), [
-    ([], 5, 1), ([(0, 1)], 2, 2), ([(k, k + 1) for k in range(9)], 10, 2), ([(0, 1), (1, 2), (2, 0)], 3, 3),
-    ([(i, j) for i in range(6) for j in range(i)], 6, 6), ([(0, k) for k in range(1, 8)], 8, 2),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("pairs", "nodes", "colors"),
+    [
+        ([], 5, 1),
+        ([(0, 1)], 2, 2),
+        ([(k, k + 1) for k in range(9)], 10, 2),
+        ([(0, 1), (1, 2), (2, 0)], 3, 3),
+        ([(i, j) for i in range(6) for j in range(i)], 6, 6),
+        ([(0, k) for k in range(1, 8)], 8, 2),
+    ],
+)
 def test_graphs_whose_number_is_known(algorithm, pairs, nodes, colors):
     assert colored(pairs, nodes, algorithm)[2] == colors
 
@@ -97,11 +104,14 @@ def test_what_does_not_fit_is_refused():
             balance(edges, colors, 2, 1.1, max_iterations=limit)
 
 
-@pytest.mark.parametrize("colors, count, told", [
-    ([0, 1], 2, r"node_colors is \[0, 1\]"),
-    (wp.array([0.0, 1.0]), 2, "expected: an array of int32"),
-    (wp.array([0, 3], dtype=int), 2, "colors run from 0 to 3\nexpected: 0 to 1"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "colors, count, told",
+    [
+        ([0, 1], 2, r"node_colors is \[0, 1\]"),
+        (wp.array([0.0, 1.0]), 2, "expected: an array of int32"),
+        (wp.array([0, 3], dtype=int), 2, "colors run from 0 to 3\nexpected: 0 to 1"),
+    ],
+)
 def test_groups_of_what_is_no_coloring_are_refused(colors, count, told):
     with pytest.raises(wp.errors.ArrayError, match=told):
         wp.utils.graph_coloring_get_groups(colors, count)

@@ -41,10 +41,15 @@ def test_every_scalar_type_from_lists_and_numpy(t):
 @pytest.mark.parametrize(
     ("data", "dtype"),
     [
-        ([1, 2], wp.int64), ([1.0, 2.0], wp.float64), ([True, False], wp.bool), (grid(), wp.float32),
-        ([wp.vec3(1, 2, 3)], wp.vec3), ([[wp.vec2d(1, 2)], [wp.vec2d(3, 4)]], wp.vec2d), ([Particle()], Particle),
+        ([1, 2], wp.int64),
+        ([1.0, 2.0], wp.float64),
+        ([True, False], wp.bool),
+        (grid(), wp.float32),
+        ([wp.vec3(1, 2, 3)], wp.vec3),
+        ([[wp.vec2d(1, 2)], [wp.vec2d(3, 4)]], wp.vec2d),
+        ([Particle()], Particle),
     ],
-)  # fmt: skip
+)
 def test_the_data_gives_the_type_when_none_is_asked_for(data, dtype):
     assert wp.array(data).dtype is dtype
 
@@ -58,12 +63,18 @@ def test_nested_lists_of_vectors_keep_their_shape():
 @pytest.mark.parametrize(
     ("data", "dtype", "shape"),
     [
-        (np.arange(6.0), wp.vec3, (2,)), ([1, 2, 3, 4, 5, 6], wp.vec3, (2,)), ([1, 2, 3], wp.vec3, (1,)),
-        (np.zeros((2, 6)), wp.vec3, (2, 2)), (np.zeros((2, 4)), wp.mat22, (2,)), (np.zeros((5, 2, 2)), wp.mat22, (5,)),
-        (np.zeros((2, 7)), wp.transform, (2,)), (np.zeros((3, 4)), wp.quat, (3,)), ([], wp.vec3, (0,)),
+        (np.arange(6.0), wp.vec3, (2,)),
+        ([1, 2, 3, 4, 5, 6], wp.vec3, (2,)),
+        ([1, 2, 3], wp.vec3, (1,)),
+        (np.zeros((2, 6)), wp.vec3, (2, 2)),
+        (np.zeros((2, 4)), wp.mat22, (2,)),
+        (np.zeros((5, 2, 2)), wp.mat22, (5,)),
+        (np.zeros((2, 7)), wp.transform, (2,)),
+        (np.zeros((3, 4)), wp.quat, (3,)),
+        ([], wp.vec3, (0,)),
         (np.zeros((2, 0)), float, (2, 0)),
     ],
-)  # fmt: skip
+)
 def test_components_are_grouped_into_elements(data, dtype, shape):
     a = wp.array(data, dtype=dtype)
     assert a.shape == shape
@@ -115,7 +126,7 @@ def test_the_name_is_a_type_in_annotations():
         (lambda: wp.array([Particle(), 1], dtype=Particle), "element 1 is int\nexpected: Particle"),
         (lambda: wp.array(np.zeros(2, [("m", "f4")]), dtype=Particle), "expected: the layout of struct Particle"),
     ],
-)  # fmt: skip
+)
 def test_data_that_makes_no_array_is_refused(make, message):
     with pytest.raises(ArrayError, match=message):
         make()
@@ -167,12 +178,18 @@ def test_data_is_copied_unless_asked_otherwise():
 @pytest.mark.parametrize(
     ("memory", "dtype", "shares"),
     [
-        (grid(), float, True), (grid()[:, ::2], float, True), (np.asfortranarray(grid()), float, True),
-        (grid(), wp.vec4, True), (grid()[::2], wp.vec4, True), (grid().reshape(3, 2, 2), wp.mat22, True),
-        (grid().T, wp.vec3, False), (np.asfortranarray(grid()), wp.vec4, False),
-        (grid().astype(np.float64), float, False), (grid().astype(">f4"), float, False),
+        (grid(), float, True),
+        (grid()[:, ::2], float, True),
+        (np.asfortranarray(grid()), float, True),
+        (grid(), wp.vec4, True),
+        (grid()[::2], wp.vec4, True),
+        (grid().reshape(3, 2, 2), wp.mat22, True),
+        (grid().T, wp.vec3, False),
+        (np.asfortranarray(grid()), wp.vec4, False),
+        (grid().astype(np.float64), float, False),
+        (grid().astype(">f4"), float, False),
     ],
-)  # fmt: skip
+)
 def test_memory_is_shared_where_it_fits(memory, dtype, shares):
     """Components of an element must be neighbours; what does not fit is copied."""
     a = wp.array(memory, dtype=dtype, copy=False)

@@ -20,11 +20,17 @@ def grid():
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ((1, 2), 5), (0, 7.0), (slice(0, 2), -1.0), ((slice(None), 3), [1, 2, 3]), (2, np.arange(4)),
-        (-1, (9, 8, 7, 6)), (slice(None), np.float64(2.5)), (slice(3, None), 1.0),
+        ((1, 2), 5),
+        (0, 7.0),
+        (slice(0, 2), -1.0),
+        ((slice(None), 3), [1, 2, 3]),
+        (2, np.arange(4)),
+        (-1, (9, 8, 7, 6)),
+        (slice(None), np.float64(2.5)),
+        (slice(3, None), 1.0),
         ((slice(0, 3, 2), slice(1, 3)), [[1, 2], [3, 4]]),
     ],
-)  # fmt: skip
+)
 def test_items_are_set_as_in_numpy(key, value):
     a, expected = wp.array(grid()), grid()
     a[key] = value
@@ -136,11 +142,16 @@ def test_tables_are_not_set_by_brackets():
 @pytest.mark.parametrize(
     "change",
     [
-        lambda a: a.__setitem__(0, 1.0), lambda a: a.fill_(1.0), lambda a: a.zero_(), lambda a: a.assign([0.0] * 12),
-        lambda a: a[1:].fill_(1.0), lambda a: wp.copy(a, wp.zeros((3, 4), dtype=float)),
-        lambda a: wp.utils.array_scan(a, a), lambda a: wp.utils.array_cast(wp.zeros((3, 4), dtype=int), a),
+        lambda a: a.__setitem__(0, 1.0),
+        lambda a: a.fill_(1.0),
+        lambda a: a.zero_(),
+        lambda a: a.assign([0.0] * 12),
+        lambda a: a[1:].fill_(1.0),
+        lambda a: wp.copy(a, wp.zeros((3, 4), dtype=float)),
+        lambda a: wp.utils.array_scan(a, a),
+        lambda a: wp.utils.array_cast(wp.zeros((3, 4), dtype=int), a),
     ],
-)  # fmt: skip
+)
 def test_read_only_memory_is_not_written(change):
     memory = grid()
     memory.flags.writeable = False

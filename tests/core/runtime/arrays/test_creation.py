@@ -162,11 +162,14 @@ def test_copy_takes_arrays():
 @pytest.mark.parametrize(
     ("shape", "dtype", "extents"),
     [
-        ((5,), wp.float32, (5,)), ((5, 3), wp.vec3, (5,)), ((5, 7), wp.types.vector(7, float), (5,)),
-        ((5, 2, 2), wp.mat22, (5,)), ((4, 5, 3, 3), wp.mat33, (4, 5)),
+        ((5,), wp.float32, (5,)),
+        ((5, 3), wp.vec3, (5,)),
+        ((5, 7), wp.types.vector(7, float), (5,)),
+        ((5, 2, 2), wp.mat22, (5,)),
+        ((4, 5, 3, 3), wp.mat33, (4, 5)),
         ((5, 2, 3), wp.types.matrix((2, 3), float), (5,)),
     ],
-)  # fmt: skip
+)
 def test_from_numpy_reads_trailing_extents_as_elements(shape, dtype, extents):
     data = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
     a = wp.from_numpy(data)

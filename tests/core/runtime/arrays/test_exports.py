@@ -19,9 +19,12 @@ CONTENTS = ("random", "whole", "sequence", "ones", "zeros")
 def contents(kind, dtype, count, rng):
     """Numbers of all signs, small whole ones, a sequence, or one number everywhere."""
     numbers = {
-        "random": rng.standard_normal(count) * 40.0, "whole": rng.integers(-3, 4, count),
-        "sequence": np.arange(count) % 97, "ones": np.ones(count), "zeros": np.zeros(count),
-    }[kind]  # fmt: skip
+        "random": rng.standard_normal(count) * 40.0,
+        "whole": rng.integers(-3, 4, count),
+        "sequence": np.arange(count) % 97,
+        "ones": np.ones(count),
+        "zeros": np.zeros(count),
+    }[kind]
     return numbers.astype(np.int64).astype(dtype) if dtype.kind in "iu" else numbers.astype(dtype)
 
 

@@ -13,9 +13,11 @@ def interface(a, counts, role="", components=1):
     starts = np.cumsum([0, *counts])[:-1]
     scalar = np.dtype(a.numpy().dtype).str[1:]
     about = {
-        "type": (True, scalar, components, 0, role), "access": 2, "counts": list(counts),
+        "type": (True, scalar, components, 0, role),
+        "access": 2,
+        "counts": list(counts),
         "pointers": [a.ptr + int(k) * a.strides[0] for k in starts],
-    }  # fmt: skip
+    }
     return {"version": 1, "device": str(a.device), "attribs": {"x": about}, "owner": a}
 
 
@@ -24,9 +26,12 @@ def row_interface(rows):
     tables = [wp.array([getattr(r, name) or 0 for r in rows], dtype=wp.uint64) for name in ("ptr", "size")]
     ptrs, lengths = ([t.ptr, t.ptr + 8] for t in tables)
     about = {
-        "type": (True, "f4", 1, 1, ""), "access": 2, "counts": [1, len(rows) - 1], "pointers": ptrs,
+        "type": (True, "f4", 1, 1, ""),
+        "access": 2,
+        "counts": [1, len(rows) - 1],
+        "pointers": ptrs,
         "array_lengths": lengths,
-    }  # fmt: skip
+    }
     return {"version": 1, "device": str(rows[0].device), "attribs": {"x": about}, "owner": (rows, *tables)}
 
 

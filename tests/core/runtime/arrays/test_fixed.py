@@ -122,8 +122,14 @@ def test_kernels_read_them_and_do_not_write_to_them():
         wp.launch(spoil, 3, [faces])
 
 
-@pytest.mark.parametrize("change", [lambda b: setattr(b, "uppers", None), lambda b: setattr(b, "lowers", wp.zeros(
-    1, dtype=wp.vec3)), lambda b: setattr(b, "groups", wp.zeros(3, dtype=int))])  # fmt: skip
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda b: setattr(b, "uppers", None),
+        lambda b: setattr(b, "lowers", wp.zeros(1, dtype=wp.vec3)),
+        lambda b: setattr(b, "groups", wp.zeros(3, dtype=int)),
+    ],
+)
 @pytest.mark.parametrize("use", ["refit", "rebuild"])
 def test_structures_look_at_what_was_replaced(change, use):
     boxes = wp.zeros(5, dtype=wp.vec3)

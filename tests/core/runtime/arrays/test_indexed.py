@@ -95,7 +95,7 @@ def test_gradients_follow_the_array():
         (lambda a: a[[0]].assign(np.zeros((2, 4))), r"assign from .*\nexpected: indexedarray\(shape=\(1, 4\)"),
         (lambda a: a[[0]].fill_([1.0, 2.0]), "fill value of shape"),
     ],
-)  # fmt: skip
+)
 def test_what_selects_nothing_sensible_is_refused(make, message):
     with pytest.raises(ArrayError, match=message):
         make(wp.array(grid()))

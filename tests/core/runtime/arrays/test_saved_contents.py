@@ -59,10 +59,13 @@ def test_in_place_over_several_launches():
 @pytest.mark.parametrize(
     "overwrite",
     [
-        lambda a: a.fill_(9.0), lambda a: a.zero_(), lambda a: a.assign([7.0, 8.0]), lambda a: a.__setitem__(0, 5.0),
+        lambda a: a.fill_(9.0),
+        lambda a: a.zero_(),
+        lambda a: a.assign([7.0, 8.0]),
+        lambda a: a.__setitem__(0, 5.0),
         lambda a: wp.copy(a, wp.array([3.0, 4.0], dtype=float)),
     ],
-)  # fmt: skip
+)
 def test_overwritten_from_the_host(overwrite):
     a, b = leaf(1, 2), leaf(0, 0)
     with wp.Tape() as tape:

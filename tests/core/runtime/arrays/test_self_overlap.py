@@ -53,18 +53,21 @@ def test_layouts_meet_as_their_bytes_do():
     assert 0.1 < np.mean(answers) < 0.9
 
 
-@pytest.mark.parametrize("shape, strides, meet", [
-    ((3, 3), (16, 12), False),  # 0 12 24, 16 28 40, 32 44 56
-    ((4, 4), (16, 12), False),
-    ((4, 5), (16, 12), True),  # 3 * 16 = 4 * 12
-    ((10**6, 3), (16, 12), False),
-    ((10**6, 10**6), (16, 12), True),
-    ((10**9, 10**9), (4 * 999_983, 4 * 1_000_003), True),
-    ((999_983, 999_983), (4 * 999_983, 4 * 1_000_003), False),
-    ((5, 0), (0, 0), False),
-    ((5, 1), (4, 0), False),
-    ((5, 2), (4, 0), True),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "shape, strides, meet",
+    [
+        ((3, 3), (16, 12), False),  # 0 12 24, 16 28 40, 32 44 56
+        ((4, 4), (16, 12), False),
+        ((4, 5), (16, 12), True),  # 3 * 16 = 4 * 12
+        ((10**6, 3), (16, 12), False),
+        ((10**6, 10**6), (16, 12), True),
+        ((10**9, 10**9), (4 * 999_983, 4 * 1_000_003), True),
+        ((999_983, 999_983), (4 * 999_983, 4 * 1_000_003), False),
+        ((5, 0), (0, 0), False),
+        ((5, 1), (4, 0), False),
+        ((5, 2), (4, 0), True),
+    ],
+)
 def test_answers_for_two_strides_are_exact_at_any_extent(shape, strides, meet):
     assert elements_meet(shape, strides, 4) == meet
 

@@ -93,9 +93,14 @@ def test_gradients_of_vectors_and_structs():
     x, out = plain(1, 2), plain(0, 0)
     dv, ds = wp.zeros(1, dtype=wp.vec2), wp.zeros(1, dtype=Line)
     wp.launch(
-        line, 2, inputs=[wp.vec2(3.0, 4.0), s, x], outputs=[out], adjoint=True, adj_inputs=[dv, ds, None],
+        line,
+        2,
+        inputs=[wp.vec2(3.0, 4.0), s, x],
+        outputs=[out],
+        adjoint=True,
+        adj_inputs=[dv, ds, None],
         adj_outputs=[plain(1, 10)],
-    )  # fmt: skip
+    )
     assert dv.numpy().tolist() == [[21.0, 42.0]]
     found = ds.list()[0]
     assert list(found.slope) == [63.0, 84.0]
@@ -106,9 +111,14 @@ def test_a_given_gradient_may_lie_otherwise_than_its_array():
     a = wp.array(np.arange(6).reshape(3, 2), dtype=float)
     out, dx = plain(0, 0, 0), plain(0, 0, 0)
     wp.launch(
-        saxpy, 3, inputs=[2.0, a[:, 1], plain(0, 0, 0)], outputs=[out], adjoint=True, adj_inputs=[None, dx, None],
+        saxpy,
+        3,
+        inputs=[2.0, a[:, 1], plain(0, 0, 0)],
+        outputs=[out],
+        adjoint=True,
+        adj_inputs=[None, dx, None],
         adj_outputs=[plain(1, 10, 100)],
-    )  # fmt: skip
+    )
     assert dx.numpy().tolist() == [2.0, 20.0, 200.0]
 
 
@@ -117,9 +127,14 @@ def test_numpy_arrays_as_arguments():
     x, out = np.ones(2, np.float32), np.zeros(2, np.float32)
     dx = plain(0, 0)
     wp.launch(
-        saxpy, 2, inputs=[2.0, x, x], outputs=[out], adjoint=True, adj_inputs=[None, dx, None],
+        saxpy,
+        2,
+        inputs=[2.0, x, x],
+        outputs=[out],
+        adjoint=True,
+        adj_inputs=[None, dx, None],
         adj_outputs=[plain(1, 1)],
-    )  # fmt: skip
+    )
     assert dx.numpy().tolist() == [2.0, 2.0]
 
 
@@ -131,9 +146,7 @@ def test_indexed_arrays():
 
     x, dx = plain(1, 2, 3), plain(0, 0, 0)
     chosen = wp.indexedarray(x, [wp.array([2, 0], dtype=int)])
-    wp.launch(
-        pick, 2, inputs=[chosen], outputs=[plain(0, 0)], adjoint=True, adj_inputs=[dx], adj_outputs=[plain(1, 1)]
-    )
+    wp.launch(pick, 2, inputs=[chosen], outputs=[plain(0, 0)], adjoint=True, adj_inputs=[dx], adj_outputs=[plain(1, 1)])
     assert dx.numpy().tolist() == [2.0, 0.0, 6.0]
 
 
@@ -233,9 +246,13 @@ def test_a_gradient_for_what_has_none():
 
     with pytest.raises(GradientError, match=r"argument 'k' of kernel '.*pick', which is int32\nexpected: None"):
         wp.launch(
-            pick, 1, inputs=[1, plain(1, 2)], outputs=[plain(0)], adjoint=True,
+            pick,
+            1,
+            inputs=[1, plain(1, 2)],
+            outputs=[plain(0)],
+            adjoint=True,
             adj_inputs=[wp.zeros(1, dtype=int), None],
-        )  # fmt: skip
+        )
 
 
 @wp.struct
@@ -256,9 +273,14 @@ def test_values_in_the_place_of_gradients_of_values(count, factor, axis, scales)
 
     dx = plain(0, 0)
     wp.launch(
-        scaled, 2, inputs=[2, 3.0, wp.vec3(0.0, 5.0, 0.0), Scales(by=7.0), plain(1, 2)], outputs=[plain(0, 0)],
-        adj_inputs=[count, factor, axis, scales, dx], adj_outputs=[plain(1, 10)], adjoint=True,
-    )  # fmt: skip
+        scaled,
+        2,
+        inputs=[2, 3.0, wp.vec3(0.0, 5.0, 0.0), Scales(by=7.0), plain(1, 2)],
+        outputs=[plain(0, 0)],
+        adj_inputs=[count, factor, axis, scales, dx],
+        adj_outputs=[plain(1, 10)],
+        adjoint=True,
+    )
     assert dx.numpy().tolist() == [210.0, 2100.0]
 
 
@@ -350,9 +372,14 @@ def test_gradients_of_outputs_stay_and_count_again(device):
         for dout in (plain(10, 1), base[::2]):  # of the strides of the array, and of others
             for _ in range(2):
                 wp.launch(
-                    saxpy, 2, inputs=[2.0, x, y], outputs=[out], adjoint=True, adj_inputs=[None, dx, None],
+                    saxpy,
+                    2,
+                    inputs=[2.0, x, y],
+                    outputs=[out],
+                    adjoint=True,
+                    adj_inputs=[None, dx, None],
                     adj_outputs=[dout],
-                )  # fmt: skip
+                )
     assert base.numpy().tolist() == [10.0, 7.0, 1.0, 7.0]
     assert dx.numpy().tolist() == [80.0, 8.0]
 

@@ -1,6 +1,5 @@
 """Recorded adjoint launches: `adjoint=True, record_cmd=True` and `wp.Launch(adjoint=True)`."""
 
-
 import pytest
 
 import warpsim as wp
@@ -36,9 +35,14 @@ def test_a_recorded_adjoint_command_runs_again_with_other_numbers():
 def test_a_recorded_adjoint_command_takes_other_gradients():
     x, y, out, da = plain(1, 2), plain(3, 4), leaf(0, 0), plain(0)
     command = wp.launch(
-        saxpy, 2, inputs=[2.0, x, y], outputs=[out], adjoint=True, record_cmd=True,
+        saxpy,
+        2,
+        inputs=[2.0, x, y],
+        outputs=[out],
+        adjoint=True,
+        record_cmd=True,
         adj_inputs=[plain(0), plain(0, 0), None],
-    )  # fmt: skip
+    )
     dx = plain(1, 1)
     command.set_param_by_name("x", dx, adjoint=True)
     command.set_param_at_index(0, da, adjoint=True)

@@ -58,10 +58,16 @@ def shifted(v: wp.vec3, m: wp.mat22h, n: wp.vec3i, out: wp.array(dtype=float)):
 GOOD = (wp.vec3(1.0), wp.mat22h(1.0), wp.vec3i(1))
 
 
-@pytest.mark.parametrize("position, value, cure", (
-    (0, wp.vec3d(1.0), "vec3f"), (1, wp.mat22(1.0), "mat22h"), (2, wp.vec3(1.5), "vec3i"),
-    (2, (1.5, 2, 3), "vec3i"), (2, np.ones(3), "vec3i"),
-))  # fmt: skip
+@pytest.mark.parametrize(
+    "position, value, cure",
+    (
+        (0, wp.vec3d(1.0), "vec3f"),
+        (1, wp.mat22(1.0), "mat22h"),
+        (2, wp.vec3(1.5), "vec3i"),
+        (2, (1.5, 2, 3), "vec3i"),
+        (2, np.ones(3), "vec3i"),
+    ),
+)
 def test_compounds_are_not_rounded_to_another_type_in_silence(position, value, cure):
     """At launches, at recorded ones, on tapes; with the advice to convert."""
     out = wp.zeros(1, requires_grad=True)

@@ -395,8 +395,11 @@ def test_scenario(name, threads):
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "WARPSIM_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-X", "faulthandler", __file__, name],
-        env=environment, capture_output=True, text=True, timeout=PATIENCE,
-    )  # fmt: skip
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith(f"{name} is done\n")
 

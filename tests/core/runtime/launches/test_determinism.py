@@ -135,9 +135,15 @@ AT = RNG.integers(0, 1000, N).astype(np.int32)
 
 @wp.kernel
 def sums(
-    x: wp.array(dtype=float), at: wp.array(dtype=int), bins: wp.array(dtype=float), loss: wp.array(dtype=float),
-    moments: wp.array(dtype=wp.vec3), where: int, low: wp.array(dtype=float), hits: wp.array(dtype=int),
-):  # fmt: skip
+    x: wp.array(dtype=float),
+    at: wp.array(dtype=int),
+    bins: wp.array(dtype=float),
+    loss: wp.array(dtype=float),
+    moments: wp.array(dtype=wp.vec3),
+    where: int,
+    low: wp.array(dtype=float),
+    hits: wp.array(dtype=int),
+):
     i = wp.tid()
     v = x[i]
     wp.atomic_add(bins, at[i], v)

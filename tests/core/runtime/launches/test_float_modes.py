@@ -323,8 +323,9 @@ def bits(values):
     return [np.asarray(v.numpy() if hasattr(v, "numpy") else v).tobytes() for v in values]
 
 
-@pytest.mark.parametrize("what", ["sums", "scan", "cast", "transform", "conversions", "gradients", "tangents",
-                                  "second_derivatives", "graph"])  # fmt: skip
+@pytest.mark.parametrize(
+    "what", ["sums", "scan", "cast", "transform", "conversions", "gradients", "tangents", "second_derivatives", "graph"]
+)
 @pytest.mark.parametrize("size", ["tiny", "usual"])
 @pytest.mark.parametrize("name", sorted(MODES))
 def test_the_host_computes_in_the_standard_mode(what, size, name):

@@ -294,12 +294,17 @@ def growth(count, folder):
     path = folder / "many.py"
     path.write_text(MANY)
     environment = {
-        **os.environ, "PYTHONPATH": str(Path(wp.__file__).parents[1]), "WARPSIM_CACHE_PATH": str(folder / "cache"),
-    }  # fmt: skip
+        **os.environ,
+        "PYTHONPATH": str(Path(wp.__file__).parents[1]),
+        "WARPSIM_CACHE_PATH": str(folder / "cache"),
+    }
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", str(path), str(count)], env=environment, capture_output=True, text=True,
+        [sys.executable, "-W", "ignore", str(path), str(count)],
+        env=environment,
+        capture_output=True,
+        text=True,
         check=False,
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
     return tuple(map(int, done.stdout.split()))
 

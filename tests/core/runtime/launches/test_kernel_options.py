@@ -20,7 +20,7 @@ from warpsim.errors import (
     LaunchError,
     OutOfBoundsError,
     ReadOnlyError,
-)  # fmt: skip
+)
 
 
 def make_reader(**options):

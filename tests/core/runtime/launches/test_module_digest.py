@@ -124,11 +124,16 @@ def reaches(a: wp.array(dtype=float)):
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("SCALE", 3.0), ("SCALE", wp.float64(2.0)), ("TARGET", thrice), ("TARGET", wp.sin),
-        ("TABLE", {"x": [1.0, 3.0]}), ("SETTINGS", Settings(0.5, wp.vec3(1.0, 2.0, 4.0))),
-        ("ROWS", np.arange(3.0) + 1.0), ("twice", thrice),
+        ("SCALE", 3.0),
+        ("SCALE", wp.float64(2.0)),
+        ("TARGET", thrice),
+        ("TARGET", wp.sin),
+        ("TABLE", {"x": [1.0, 3.0]}),
+        ("SETTINGS", Settings(0.5, wp.vec3(1.0, 2.0, 4.0))),
+        ("ROWS", np.arange(3.0) + 1.0),
+        ("twice", thrice),
     ],
-)  # fmt: skip
+)
 def test_what_names_mean_now_counts(name, value, monkeypatch):
     before = reaches.module.hash_module()
     if name == "twice":  # which the kernel reaches by another name

@@ -117,9 +117,12 @@ def indexed_histogram(at: wp.array(dtype=int), value: wp.array(dtype=float), bin
 def test_vectors_matrices_and_components(deterministic):
     @wp.kernel
     def add(
-        at: wp.array(dtype=int), value: wp.array(dtype=float), force: wp.array(dtype=wp.vec3),
-        stress: wp.array2d(dtype=wp.mat22), parts: wp.array(dtype=wp.vec2),
-    ):  # fmt: skip
+        at: wp.array(dtype=int),
+        value: wp.array(dtype=float),
+        force: wp.array(dtype=wp.vec3),
+        stress: wp.array2d(dtype=wp.mat22),
+        parts: wp.array(dtype=wp.vec2),
+    ):
         i = wp.tid()
         x = value[i]
         wp.atomic_add(force, at[i], wp.vec3(x, 2.0 * x, 1.0))

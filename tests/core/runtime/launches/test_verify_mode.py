@@ -108,12 +108,15 @@ def test_every_axis_of_every_rank(operation, ndim):
     axes = "ijkl"[:ndim]
     places = ", ".join(f"{a} + at[{k}]" for k, a in enumerate(axes))
     statement = {
-        "read": f"out[0] = x[{places}]", "write": f"x[{places}] = 1.0", "atomic": f"wp.atomic_max(x, {places}, 1.0)",
-    }[operation]  # fmt: skip
+        "read": f"out[0] = x[{places}]",
+        "write": f"x[{places}] = 1.0",
+        "atomic": f"wp.atomic_max(x, {places}, 1.0)",
+    }[operation]
     kernel = written_kernel(
         f"x: wp.array{ndim}d(dtype=float), at: wp.array(dtype=int), out: wp.array(dtype=float)",
-        f"{', '.join(axes)} = wp.tid()", statement,
-    )  # fmt: skip
+        f"{', '.join(axes)} = wp.tid()",
+        statement,
+    )
     shape = (3, 4, 5, 6)[:ndim]
     x, out = wp.zeros(shape, dtype=float), wp.zeros(1, dtype=float)
     wp.launch(kernel, shape, [x, wp.zeros(ndim, dtype=int), out])
@@ -159,9 +162,11 @@ def test_views():
     x, out = wp.zeros((2, 3, 4), dtype=float), wp.zeros(1, dtype=float)
     wp.launch(through_views, 1, [x, 1, 2, 3, out])
     for at, text, array, length in (
-        ((2, 0, 0), "plane = x[i]", "x", 2), ((0, 3, 0), "row = plane[j]", "plane", 3),
-        ((0, -4, 0), "row = plane[j]", "plane", 3), ((0, 0, 4), "out[0] = row[k]", "row", 4),
-    ):  # fmt: skip
+        ((2, 0, 0), "plane = x[i]", "x", 2),
+        ((0, 3, 0), "row = plane[j]", "plane", 3),
+        ((0, -4, 0), "row = plane[j]", "plane", 3),
+        ((0, 0, 4), "out[0] = row[k]", "row", 4),
+    ):
         message = refused(through_views, 1, [x, *at, out])
         check_message(message, through_views, text, array, 0, sum(at), length, 0)
 

@@ -34,9 +34,10 @@ def cores_of_workers():
 
 def run(text: str, tmp_path: Path) -> None:
     variables = {
-        "PYTHONPATH": f"{ROOT}{os.pathsep}{Path(__file__).parent}", "WARPSIM_CACHE_PATH": str(tmp_path),
+        "PYTHONPATH": f"{ROOT}{os.pathsep}{Path(__file__).parent}",
+        "WARPSIM_CACHE_PATH": str(tmp_path),
         "WARPSIM_NUM_THREADS": "4",
-    }  # fmt: skip
+    }
     command = [sys.executable, "-c", BEGIN + text]
     done = subprocess.run(command, env=os.environ | variables, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr

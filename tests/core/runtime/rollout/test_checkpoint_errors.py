@@ -77,9 +77,13 @@ def test_an_array_with_two_parts():
 def test_a_state_without_gradient():
     state = [floats(2), floats(2, requires_grad=False)]
     refused(
-        GradientError, idle, state, "array 'state[1]' (array(shape=(2,), dtype=float32)) of the state has no gradient",
-        "expected: requires_grad=True", "help: set requires_grad before the loop",
-    )  # fmt: skip
+        GradientError,
+        idle,
+        state,
+        "array 'state[1]' (array(shape=(2,), dtype=float32)) of the state has no gradient",
+        "expected: requires_grad=True",
+        "help: set requires_grad before the loop",
+    )
 
 
 def test_a_parameter_without_gradient():
@@ -104,9 +108,12 @@ def test_a_step_that_does_not_write_the_state():
     step = lambda k: wp.launch(curve, 4, inputs=[y], outputs=[y])  # noqa: E731
     refused(CheckpointError, step, [x], "step 0 writes array 'y'")
     refused(
-        CheckpointError, idle, [x], "no step wrote an array of the state: 'state[0]' (array(shape=(4,), dtype=f",
+        CheckpointError,
+        idle,
+        [x],
+        "no step wrote an array of the state: 'state[0]' (array(shape=(4,), dtype=f",
         "expected: steps that overwrite the arrays in state=",
-    )  # fmt: skip
+    )
 
 
 def test_a_write_that_is_not_declared():
@@ -117,11 +124,14 @@ def test_a_write_that_is_not_declared():
         wp.launch(nudge, 4, inputs=[force], outputs=[x])
 
     refused(
-        CheckpointError, step, [x],
+        CheckpointError,
+        step,
+        [x],
         "step 0 writes array 'force' (array(shape=(4,), dtype=float32)), which is not declared and outlives the step\n",
         f"found: argument 'y' of kernel 'curve', launched at {__file__}:",
-        "expected: steps that write what is declared", "help: state= for what goes from step to step, outputs= for",
-    )  # fmt: skip
+        "expected: steps that write what is declared",
+        "help: state= for what goes from step to step, outputs= for",
+    )
 
 
 def test_a_late_write_that_is_not_declared():
@@ -172,10 +182,15 @@ def test_a_write_to_a_parameter():
         system.stiffness.assign(system.x)
 
     refused(
-        CheckpointError, step, [system.x, system.v], "step 0 writes array 'system.stiffness'",
-        "which is one of parameters=\nfound: assign, called at", "help: name it in state= instead",
-        parameters=[system.stiffness], outputs=[system.loss],
-    )  # fmt: skip
+        CheckpointError,
+        step,
+        [system.x, system.v],
+        "step 0 writes array 'system.stiffness'",
+        "which is one of parameters=\nfound: assign, called at",
+        "help: name it in state= instead",
+        parameters=[system.stiffness],
+        outputs=[system.loss],
+    )
 
 
 @wp.kernel
@@ -187,11 +202,14 @@ def grow(x: wp.array(dtype=float), loss: wp.array(dtype=float)):
 def test_an_output_that_is_read():
     x, loss = floats(4), loss_array()
     refused(
-        CheckpointError, lambda k: wp.launch(grow, 1, inputs=[x, loss]), [x],
+        CheckpointError,
+        lambda k: wp.launch(grow, 1, inputs=[x, loss]),
+        [x],
         "step 0 reads array 'loss' (array(shape=(1,), dtype=float32)), which is one of outputs=\n",
-        "found: argument 'loss' of kernel 'grow'", "expected: outputs that steps store to or add to (wp.atomic_add)",
+        "found: argument 'loss' of kernel 'grow'",
+        "expected: outputs that steps store to or add to (wp.atomic_add)",
         outputs=[loss],
-    )  # fmt: skip
+    )
 
 
 @wp.kernel
@@ -215,9 +233,14 @@ def test_scratch_that_is_read_first():
         wp.launch(curve, 4, inputs=[x], outputs=[force])
 
     refused(
-        CheckpointError, step, [x], "step 0 reads array 'force'", "is one of scratch=\nfound: argument 'y' of kernel",
-        "expected: scratch arrays that every step writes before it reads them", scratch=[force],
-    )  # fmt: skip
+        CheckpointError,
+        step,
+        [x],
+        "step 0 reads array 'force'",
+        "is one of scratch=\nfound: argument 'y' of kernel",
+        "expected: scratch arrays that every step writes before it reads them",
+        scratch=[force],
+    )
 
 
 def test_scratch_that_a_later_step_reads_first():
@@ -270,9 +293,13 @@ def test_a_step_that_depends_on_python(schedule):
         wp.launch(square_sum, 5, inputs=[system.x, system.loss])
     before = system.contents()
     backward_refused(
-        CheckpointError, tape, system.loss, "'system.x' (array(shape=(5,), dtype=float32)) differs from the first run",
-        "when step 19 is replayed", "help: make random seeds and times from k",
-    )  # fmt: skip
+        CheckpointError,
+        tape,
+        system.loss,
+        "'system.x' (array(shape=(5,), dtype=float32)) differs from the first run",
+        "when step 19 is replayed",
+        "help: make random seeds and times from k",
+    )
     assert equal(system.contents(), before)
 
 
@@ -341,9 +368,14 @@ def test_a_parameter_that_changed_since():
         system.run(4, "sqrt")
     system.stiffness.fill_(2.0)
     backward_refused(
-        TapeOverwriteError, tape, system.loss, "an array that the steps of a checkpoint at", "read (shape (5,), float3",
-        "was changed after it was recorded", "changed by fill_ at",
-    )  # fmt: skip
+        TapeOverwriteError,
+        tape,
+        system.loss,
+        "an array that the steps of a checkpoint at",
+        "read (shape (5,), float3",
+        "was changed after it was recorded",
+        "changed by fill_ at",
+    )
 
 
 @pytest.mark.cpu(reason="shares memory with NumPy")

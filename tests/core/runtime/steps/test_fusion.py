@@ -268,8 +268,13 @@ def test_the_report_says_what_is_one_loop_and_why_not():
 
     report = captured(work).report()
     assert [part.kernels for part in report.parts] == [
-        ("own", "halved"), ("next_one",), ("halved",), ("added_anywhere",), ("halved",), ()
-    ]  # fmt: skip
+        ("own", "halved"),
+        ("next_one",),
+        ("halved",),
+        ("added_anywhere",),
+        ("halved",),
+        (),
+    ]
     assert [part.why for part in report.parts] == [
         "",
         "a thread may reach what another one changes (x)",

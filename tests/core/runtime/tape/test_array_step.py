@@ -134,9 +134,12 @@ def _array_inner(source, out):
 
 
 OVERWRITING = {
-    "scan": (wp.utils.array_scan, 3), "sum": (lambda source, out: wp.utils.array_sum(source, out=out), 1),
-    "inner": (_array_inner, 1), "cast": (_array_cast, 3), "cast of integers": (_array_cast, 3),
-}  # fmt: skip
+    "scan": (wp.utils.array_scan, 3),
+    "sum": (lambda source, out: wp.utils.array_sum(source, out=out), 1),
+    "inner": (_array_inner, 1),
+    "cast": (_array_cast, 3),
+    "cast of integers": (_array_cast, 3),
+}
 
 
 @pytest.mark.parametrize("name", OVERWRITING)

@@ -34,11 +34,14 @@ def parameters(**options):
 
 
 SETTERS = {
-    "assign": lambda x: x.assign([1.0, 2.0, 3.0]), "fill_": lambda x: x.fill_(2.0), "zero_": lambda x: x.zero_(),
-    "part": lambda x: x[:2].assign([1.0, 2.0]), "item": lambda x: x.__setitem__(1, 5.0),
+    "assign": lambda x: x.assign([1.0, 2.0, 3.0]),
+    "fill_": lambda x: x.fill_(2.0),
+    "zero_": lambda x: x.zero_(),
+    "part": lambda x: x[:2].assign([1.0, 2.0]),
+    "item": lambda x: x.__setitem__(1, 5.0),
     "constant array": lambda x: wp.copy(x, wp.array([1.0, 2.0, 3.0], dtype=float)),
     "twice": lambda x: (x.fill_(7.0), x.assign([1.0, 2.0, 3.0])),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("setter", SETTERS)

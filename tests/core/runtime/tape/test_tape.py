@@ -349,9 +349,7 @@ def test_scopes_and_timers_group_records():
             tape.record_scope_end()
         with wp.ScopedTimer("not here", print=False, skip_tape=True):
             wp.launch(double, 2, inputs=[x], outputs=[y])
-    assert [tuple(s) for s in tape.scopes] == [
-        (1, "Adder", {}), (1, "Inner", 1), (2, None, None), (2, None, None),
-    ]  # fmt: skip
+    assert [tuple(s) for s in tape.scopes] == [(1, "Adder", {}), (1, "Inner", 1), (2, None, None), (2, None, None)]
 
 
 def test_an_empty_scope_stays_when_asked():

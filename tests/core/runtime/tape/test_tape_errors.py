@@ -125,9 +125,12 @@ def test_gradients_that_came_after_the_launch():
         wp.launch(square, 2, inputs=[x], outputs=[y])
     x.requires_grad = True
     refused(
-        tape, GradientError, "the arguments of kernel 'square' had no gradients when it was launched at ",
-        "has one now\nexpected: requires_grad=True before the launch", grads={y: wp.ones(2, dtype=float)},
-    )  # fmt: skip
+        tape,
+        GradientError,
+        "the arguments of kernel 'square' had no gradients when it was launched at ",
+        "has one now\nexpected: requires_grad=True before the launch",
+        grads={y: wp.ones(2, dtype=float)},
+    )
 
 
 def test_functions_and_arrays_of_record_func():

@@ -22,9 +22,12 @@ def springs(x: wp.array(dtype=wp.vec3d), f: wp.array(dtype=wp.vec3d), k: wp.floa
 
 @wp.kernel
 def move(
-    x: wp.array(dtype=wp.vec3d), v: wp.array(dtype=wp.vec3d), f: wp.array(dtype=wp.vec3d),
-    m: wp.array(dtype=wp.float64), dt: wp.float64,
-):  # fmt: skip
+    x: wp.array(dtype=wp.vec3d),
+    v: wp.array(dtype=wp.vec3d),
+    f: wp.array(dtype=wp.vec3d),
+    m: wp.array(dtype=wp.float64),
+    dt: wp.float64,
+):
     i = wp.tid()
     v[i] = v[i] * wp.float64(0.99) + f[i] / m[i] * dt
     x[i] = x[i] + v[i] * dt
@@ -241,8 +244,10 @@ def test_launches_of_other_threads_are_noticed_while_a_tape_records():
         i = wp.tid()
         y[i] = x[i] * x[i]
 
-    arrays = [(wp.array([2.0], dtype=float, requires_grad=True), wp.zeros(1, dtype=float, requires_grad=True))
-              for _ in range(4)]  # fmt: skip
+    arrays = [
+        (wp.array([2.0], dtype=float, requires_grad=True), wp.zeros(1, dtype=float, requires_grad=True))
+        for _ in range(4)
+    ]
     found = []
 
     def work(x, y):

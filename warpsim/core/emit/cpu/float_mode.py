@@ -105,6 +105,10 @@ def functions() -> str:
     """
     own = register()
     return own.declarations + _FUNCTIONS.format(
-        room=own.room, reading=own.reading("found"), writing=own.writing("found"), mode=own.mode,
-        standard=own.standard, others=~own.mode,
-    )  # fmt: skip
+        room=own.room,
+        reading=own.reading("found"),
+        writing=own.writing("found"),
+        mode=own.mode,
+        standard=own.standard,
+        others=~own.mode,
+    )

@@ -69,9 +69,13 @@ def machine_code(
 
 
 def machine_codes(
-    fn: Function, ndim: int, options: Options, plan: AtomicPlan, archs: Sequence[tuple[int, int]],
+    fn: Function,
+    ndim: int,
+    options: Options,
+    plan: AtomicPlan,
+    archs: Sequence[tuple[int, int]],
     lineinfo: bool = False,
-) -> list[CudaCode]:  # fmt: skip
+) -> list[CudaCode]:
     """As `machine_code`, for several compute capabilities: the kernel is emitted once."""
     target, text, size = emit_module(fn, ndim, options, plan, lineinfo)
     natives = [cpp_source(unit) for unit in snippets.units(fn)]
@@ -90,9 +94,14 @@ def _cubin(text: str, natives: list[str], name: str, arch: tuple[int, int], fast
 
 
 def emit(
-    fn: Function, ndim: int, options: Options, plan: AtomicPlan, *, arch: tuple[int, int] = (9, 0),
+    fn: Function,
+    ndim: int,
+    options: Options,
+    plan: AtomicPlan,
+    *,
+    arch: tuple[int, int] = (9, 0),
     lineinfo: bool = False,
-) -> CudaArtefact:  # fmt: skip
+) -> CudaArtefact:
     """The PTX that `machine_code` assembles; raises what that raises but for the assembler's refusals."""
     target, text, size = emit_module(fn, ndim, options, plan, lineinfo)
     offsets, _ = layout.argument_offsets([p.type for p in fn.params])
@@ -116,9 +125,11 @@ def emit_module(
     _, size = layout.argument_offsets([p.type for p in fn.params])
     if size > MAX_BLOCK:
         raise KernelTypeError(
-            f"the arguments of kernel {fn.name!r} take {size} bytes", fn.location,
-            expected=f"at most {MAX_BLOCK} on CUDA", help="pass large values in an array",
-        )  # fmt: skip
+            f"the arguments of kernel {fn.name!r} take {size} bytes",
+            fn.location,
+            expected=f"at most {MAX_BLOCK} on CUDA",
+            help="pass large values in an array",
+        )
     target = CudaTarget(fn, ndim, options, plan)
     return target, str(_module(target, size // WORD, fn.location if lineinfo else None)), size
 
@@ -154,9 +165,13 @@ def _line_table(module: ll.Module, kernel: ll.Function, place: Location) -> Any:
     path = Path(place.file)
     file = module.add_debug_info("DIFile", {"filename": path.name, "directory": str(path.parent)})
     unit = {
-        "language": ll.DIToken("DW_LANG_C_plus_plus"), "file": file, "producer": "warpsim", "isOptimized": True,
-        "runtimeVersion": 0, "emissionKind": ll.DIToken("DebugDirectivesOnly"),
-    }  # fmt: skip
+        "language": ll.DIToken("DW_LANG_C_plus_plus"),
+        "file": file,
+        "producer": "warpsim",
+        "isOptimized": True,
+        "runtimeVersion": 0,
+        "emissionKind": ll.DIToken("DebugDirectivesOnly"),
+    }
     compiled = module.add_debug_info("DICompileUnit", unit, is_distinct=True)
     nothing = module.add_debug_info("DISubroutineType", {"types": module.add_metadata([None])})
     function = {

@@ -44,9 +44,10 @@ def _compile(source: str, arch: tuple[int, int], option: bytes, form: str, fast_
             said = _output_of(nvrtc, program, "ProgramLog").rstrip(b"\0").decode(errors="replace")
             shown = [line for line in said.splitlines() if line.strip()][:_SHOWN_LINES]
             raise NativeCodeError(
-                "the text of a native function does not compile for CUDA", found="\n".join(shown),
+                "the text of a native function does not compile for CUDA",
+                found="\n".join(shown),
                 help="lines are those of the text given to func_native",
-            )  # fmt: skip
+            )
         return _output_of(nvrtc, program, form)
     finally:
         nvrtc.nvrtcDestroyProgram(program)

@@ -9,9 +9,13 @@ from . import tools
 
 
 def assemble(
-    parts: Sequence[bytes], arch: tuple[int, int], *, lto: bool = False, lineinfo: bool = False,
+    parts: Sequence[bytes],
+    arch: tuple[int, int],
+    *,
+    lto: bool = False,
+    lineinfo: bool = False,
     more: Sequence[str] = (),
-) -> bytes:  # fmt: skip
+) -> bytes:
     """Machine code of texts in PTX (or, with `lto`, of modules in NVIDIA's form for link time), linked together.
 
     `lineinfo` keeps the relation to source lines; `more` are options of the linker. Raises `ImportError` without

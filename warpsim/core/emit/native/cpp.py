@@ -19,9 +19,12 @@ from ...types.arrays import ArrayType, ValueType
 from ...types.cotangents import has_cotangent
 
 _SCALARS = {
-    scalars.bool_: "bool", scalars.float16: "wp::float16", scalars.float32: "float", scalars.float64: "double",
+    scalars.bool_: "bool",
+    scalars.float16: "wp::float16",
+    scalars.float32: "float",
+    scalars.float64: "double",
     **{t: f"{t.__name__}_t" for t in scalars.INTEGERS},
-}  # fmt: skip
+}
 _EXPORT = """
 #if defined(WP_CUDA)
 #define WP_EXPORT extern "C" __device__

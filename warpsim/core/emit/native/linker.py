@@ -60,9 +60,12 @@ class NativeObject:
     """
 
     def __init__(
-        self, code: bytes, symbols: Mapping[str, int] | None = None, linker: Linker | None = None,
+        self,
+        code: bytes,
+        symbols: Mapping[str, int] | None = None,
+        linker: Linker | None = None,
         callees: tuple[Any, ...] = (),
-    ):  # fmt: skip
+    ):
         _check_object(code)
         self._callees = callees
         self._linker = linker or usual_linker()

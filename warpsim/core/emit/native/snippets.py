@@ -156,9 +156,11 @@ def compile_error(unit: Unit, said: str) -> NativeCodeError:
     if match := _CUDA_ONLY.search(unit.text):
         cure = f"{match.group()} exists in CUDA only: such a function runs on a GPU"
     return NativeCodeError(
-        f"the {unit.part} of native function {unit.function!r} does not compile", unit.location,
-        found="\n".join(lines[:_SHOWN_LINES]), help=cure,
-    )  # fmt: skip
+        f"the {unit.part} of native function {unit.function!r} does not compile",
+        unit.location,
+        found="\n".join(lines[:_SHOWN_LINES]),
+        help=cure,
+    )
 
 
 def _about(file: str, said: str) -> Iterator[str]:

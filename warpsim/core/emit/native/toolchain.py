@@ -74,7 +74,7 @@ def find() -> Toolchain:
                 raise NoCompilerError(
                     f"{variable} names the C++ compiler {text!r}, which is not found",
                     help=f"correct or unset {variable}",
-                )  # fmt: skip
+                )
             return tools
     built_with = (sysconfig.get_config_var(name) or "" for name in ("CXX", "CC"))
     for text in (*built_with, *_NAMES):
@@ -85,8 +85,9 @@ def find() -> Toolchain:
     if tools is None:
         raise NoCompilerError(
             "native functions need a C++ compiler, and none is found",
-            expected=f"one of {', '.join(_NAMES)} on the path", help=_INSTALL,
-        )  # fmt: skip
+            expected=f"one of {', '.join(_NAMES)} on the path",
+            help=_INSTALL,
+        )
     return tools
 
 

@@ -54,9 +54,10 @@ def grad(f: Any) -> Gradient:
         raise CustomGradientError(message, help=cure)
     if not isinstance(f, (Func, Op)):
         raise CustomGradientError(
-            f"wp.grad is given {describe(f)}", expected="a function made by @wp.func, or a built-in",
+            f"wp.grad is given {describe(f)}",
+            expected="a function made by @wp.func, or a built-in",
             help="decorate the function with @wp.func",
-        )  # fmt: skip
+        )
     return Gradient(f)
 
 

@@ -26,7 +26,7 @@ from ....errors import (
     RecursionNotSupportedError,
     WarpsimError,
     instance,
-)  # fmt: skip
+)
 from ...ir.builder import Builder
 from ...ir.nodes import Function, Region, Value
 from ...types.arrays import type_name
@@ -159,9 +159,10 @@ class Func(Callee, Redefinable, ByName):
             return overload, converted
         shown = ", ".join([*map(describe, args), *(f"{k}={describe(v)}" for k, v in keywords.items())])
         raise KernelTypeError(
-            f"{self.name}: no overload for ({shown})", expected=self.signatures(),
+            f"{self.name}: no overload for ({shown})",
+            expected=self.signatures(),
             help="convert the arguments, or annotate the function with Any",
-        )  # fmt: skip
+        )
 
     def call(self, caller: Translator, args: list[Any], keywords: dict[str, Any]) -> Any:
         """Translate for these operands if need be, and append the call.

@@ -56,9 +56,11 @@ class CotangentNames(ast.NodeTransformer):
         whole = _root(node.slice)
         if whole is None or whole.id not in self.known:
             raise CustomGradientError(
-                f"{ast.unparse(node)} is the adjoint of no parameter", place, found=ast.unparse(node.slice),
+                f"{ast.unparse(node)} is the adjoint of no parameter",
+                place,
+                found=ast.unparse(node.slice),
                 expected=f"an input or a part of one: {', '.join(self.inputs)}",
-            )  # fmt: skip
+            )
         return ast.copy_location(_cotangent_of(node.slice, node.ctx), node)
 
 
@@ -133,9 +135,10 @@ class GradientTranslator(Translator):
             raise CustomGradientError(f"{name} is an array of gradients", help=cure)
         if name not in self.scope:
             raise CustomGradientError(
-                f"{name}: {describe(operand)} has no derivative", expected="a float, or something made of floats",
+                f"{name}: {describe(operand)} has no derivative",
+                expected="a float, or something made of floats",
                 help="leave it out",
-            )  # fmt: skip
+            )
 
     # ----- memory ---------------------------------------------------------------------------
 

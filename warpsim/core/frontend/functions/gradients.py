@@ -66,9 +66,11 @@ def _declaration(forward: object, kind: type[Custom]) -> Callable[[Callable[...,
         builtin = isinstance(forward, Op)
         cure = "wrap it in a function made by @wp.func" if builtin else "decorate it with @wp.func first"
         raise CustomGradientError(
-            f"{kind.decorator} is given {describe(forward)}", found="a built-in" if builtin else type(forward).__name__,
-            expected="a function made by @wp.func", help=cure,
-        )  # fmt: skip
+            f"{kind.decorator} is given {describe(forward)}",
+            found="a built-in" if builtin else type(forward).__name__,
+            expected="a function made by @wp.func",
+            help=cure,
+        )
 
     if isinstance(forward, NativeFunc):
         raise CustomGradientError(

@@ -84,9 +84,11 @@ class NativeFunc(Func):
         for name, parameter in overload.signature.parameters.items():
             if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
                 raise self._error(
-                    UnsupportedSyntaxError, f"parameter {name!r} of native function {self.name!r} has no place in C++",
-                    expected="plain parameters, given in order", help="drop the *",
-                )  # fmt: skip
+                    UnsupportedSyntaxError,
+                    f"parameter {name!r} of native function {self.name!r} has no place in C++",
+                    expected="plain parameters, given in order",
+                    help="drop the *",
+                )
             if parameter.annotation is parameter.empty:
                 cure = f"annotate it: {name}: float, {name}: wp.vec3, {name}: wp.array(dtype=float)"
                 raise self._error(
@@ -105,9 +107,11 @@ class NativeFunc(Func):
         body = tree.body if isinstance(tree, ast.FunctionDef) else [tree]
         if not all(map(_says_nothing, body)):
             raise self._error(
-                UnsupportedSyntaxError, f"native function {self.name!r} has a body in Python", expected="...",
+                UnsupportedSyntaxError,
+                f"native function {self.name!r} has a body in Python",
+                expected="...",
                 help="the text given to func_native is the body; write `...`, or use @wp.func for Python",
-            )  # fmt: skip
+            )
 
     def _check_return(self, annotation: object) -> None:
         declared = annotation not in (self._signature.empty, None, "None")
@@ -118,13 +122,13 @@ class NativeFunc(Func):
                     KernelTypeError,
                     f"the {part} of {self.name!r} returns a value, and the function has no return type",
                     help=f"declare it: def {self.name}(...) -> float: ...",
-                )  # fmt: skip
+                )
             if declared and text is not None and not returns:
                 raise self._error(
                     KernelTypeError,
                     f"the {part} of {self.name!r} returns nothing, and the function has a return type",
                     help="end the text with `return value;`, or drop the return type",
-                )  # fmt: skip
+                )
 
     @property
     def _signature(self) -> Any:
@@ -146,7 +150,7 @@ class NativeFunc(Func):
                 raise KernelTypeError(
                     f"{self.name}: {describe(operand)} does not exist in C++",
                     expected="numbers, vectors, structs and arrays",
-                )  # fmt: skip
+                )
         fn = self.at(self._usual(tuple(o.type for o in operands)))
         return caller.builder.call(fn, tuple(operands), fn.result_types)
 
@@ -220,9 +224,11 @@ class NativeFunc(Func):
             if name in at.refs and holds_arrays(t):
                 what = f"{type_name(t)} by reference, parameter {name!r} of native function {self.name!r}"
                 raise self._error(
-                    KernelTypeError, what,
-                    expected="a number, vector, matrix or struct without arrays", help="arrays need no wp.ref",
-                )  # fmt: skip
+                    KernelTypeError,
+                    what,
+                    expected="a number, vector, matrix or struct without arrays",
+                    help="arrays need no wp.ref",
+                )
         apart = "\n" if text.lstrip().startswith("#") else " "  # the lines of the text keep their numbers
         whole = at.prologue + apart + text if at.prologue else text
         return Unit(self.name, part, whole, params, self.result_type(), refs=at.refs, location=self.location)
@@ -245,10 +251,11 @@ class NativeFunc(Func):
         if not known or holds_arrays(t):
             shown = type_name(t)
             raise self._error(
-                KernelTypeError, f"native function {self.name!r} returns {shown}",
+                KernelTypeError,
+                f"native function {self.name!r} returns {shown}",
                 expected="one number, vector, matrix or struct without arrays",
                 help="write further results to arrays, or return a struct",
-            )  # fmt: skip
+            )
         return t
 
     def _wrap(self, row: NativeRow, at: Parameters) -> Function:

@@ -22,8 +22,9 @@ def refuse_writes(fn: Function) -> None:
         if isinstance(array.type, ArrayType) and has_cotangent(array.type.dtype) and not known:
             raise CustomGradientError(
                 f"{fn.name!r} is declared nondiff ({fn.nondiff}), and changes {array.hint or 'an array'} of floats",
-                call.location, help="return what it computes, and write that to the array outside",
-            )  # fmt: skip
+                call.location,
+                help="return what it computes, and write that to the array outside",
+            )
 
 
 def as_constant(result: Value) -> Value:

@@ -38,9 +38,10 @@ from .targets import Element, read, target_of, write
 
 _BY_NAME = {builtins.abs: "abs", builtins.min: "min", builtins.max: "max", builtins.pow: "pow", builtins.round: "round"}
 _ARRAY_OPERANDS = {
-    "atomic_cas": ("compare", "value"), "store": ("value",),
+    "atomic_cas": ("compare", "value"),
+    "store": ("value",),
     **{f"atomic_{name}": ("value",) for name in ("add", "sub", "min", "max", "exch", "and", "or", "xor")},
-}  # fmt: skip
+}
 _ARRAY_MAKERS = ("array", "empty", "empty_like", "full", "full_like", "ones", "ones_like", "zeros_like")
 _INSTEAD = {
     builtins.enumerate: "loop over range(len(x))", builtins.zip: "loop over range(len(x))",
@@ -220,7 +221,7 @@ def call_callee(tr: Translator, callee: Callee, node: ast.Call) -> Any:
                 f"{ast.unparse(argument) if argument is not None else 'a default'} is a value without a place",
                 expected="a local, a field, a component or an element of an array for wp.ref[...]",
                 help="assign it to a local first",
-            )  # fmt: skip
+            )
     rest = parts[len(rebound) :]
     return rest if len(rest) > 1 else (rest[0] if rest else None)
 
@@ -239,9 +240,10 @@ def address_of_place(tr: Translator, node: Any) -> Address:
             return Address(place)
         if not place.is_element or place.several:
             raise KernelTypeError(
-                f"the address of a part of {type_name(place.array.type)}", expected="one element, field or component",
+                f"the address of a part of {type_name(place.array.type)}",
+                expected="one element, field or component",
                 help="a row begins at its first element, an array at a.ptr",
-            )  # fmt: skip
+            )
         return Address(place, None if place.array.type.local_shape else place.array, place.indices)
 
 

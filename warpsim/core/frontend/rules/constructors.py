@@ -196,7 +196,7 @@ def form_cast(tr: Translator, callee: Callable[..., Any], args: list[Any], keywo
             f"cast of {describe(value)} to {describe(to)}",
             expected="numbers, vectors, matrices or structs of equal size",
             help="cast takes the bits as they are; the type converts a number: wp.float32(x)",
-        )  # fmt: skip
+        )
     return tr.emit(TABLE["reinterpret"], value, source=value.type, to=to)
 
 

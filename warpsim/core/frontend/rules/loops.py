@@ -37,7 +37,7 @@ from ..translate.scope import (
     is_number,
     same,
     typed_value,
-)  # fmt: skip
+)
 from ..translate.translator import Translator, translates
 from .array_slices import ArraySlice
 from .calls import arguments, length_of

@@ -52,12 +52,18 @@ _BINARY: dict[type[ast.AST], tuple[str, Any]] = {
     ast.LShift: ("lshift", operator.lshift), ast.RShift: ("rshift", operator.rshift),
 }  # fmt: skip
 _UNARY: dict[type[ast.AST], tuple[str, Any]] = {
-    ast.USub: ("neg", operator.neg), ast.UAdd: ("pos", operator.pos), ast.Invert: ("invert", operator.invert),
-}  # fmt: skip
+    ast.USub: ("neg", operator.neg),
+    ast.UAdd: ("pos", operator.pos),
+    ast.Invert: ("invert", operator.invert),
+}
 _COMPARE: dict[type[ast.AST], tuple[str, Any]] = {
-    ast.Eq: ("eq", operator.eq), ast.NotEq: ("ne", operator.ne), ast.Lt: ("lt", operator.lt),
-    ast.LtE: ("le", operator.le), ast.Gt: ("gt", operator.gt), ast.GtE: ("ge", operator.ge),
-}  # fmt: skip
+    ast.Eq: ("eq", operator.eq),
+    ast.NotEq: ("ne", operator.ne),
+    ast.Lt: ("lt", operator.lt),
+    ast.LtE: ("le", operator.le),
+    ast.Gt: ("gt", operator.gt),
+    ast.GtE: ("ge", operator.ge),
+}
 
 _COMPARED = dict(_COMPARE.values())
 
@@ -102,9 +108,10 @@ def integer_power(tr: Translator, base: Value, exponent: object) -> Any:
         exponent = exponent.value
     if not isinstance(exponent, (int, np.integer)) or not 0 <= exponent <= MAX_POWER:
         raise KernelTypeError(
-            f"{type_name(base.type)} ** {describe(exponent)}", expected=f"a constant from 0 to {MAX_POWER}",
+            f"{type_name(base.type)} ** {describe(exponent)}",
+            expected=f"a constant from 0 to {MAX_POWER}",
             help="for other powers convert to float: float(i) ** x",
-        )  # fmt: skip
+        )
     result = base if exponent else typed_value(1, base.type)
     for bit in f"{int(exponent):b}"[1:]:
         result = tr.emit(TABLE["mul"], result, result)

@@ -34,7 +34,7 @@ from .parts import (
     select_slices,
     selection_type,
     swizzle,
-)  # fmt: skip
+)
 from .pieces import place_in_pieces
 
 _COPY_FIRST = "copy the element to a local, change it, and store it back"
@@ -85,9 +85,10 @@ def unpack(tr: Translator, target: ast.Tuple, operand: object) -> None:
     parts = parts_of(tr, operand)
     if len(parts) != len(target.elts):
         raise KernelTypeError(
-            f"{counted(len(target.elts), 'name')} for {counted(len(parts), 'value')}", found=describe(operand),
+            f"{counted(len(target.elts), 'name')} for {counted(len(parts), 'value')}",
+            found=describe(operand),
             expected=f"{counted(len(parts), 'name')}",
-        )  # fmt: skip
+        )
     for element, part in zip(target.elts, parts, strict=True):
         assign(tr, element, part)
 

@@ -196,8 +196,10 @@ def kernel_parameters(source: Source) -> list[str]:
     if refused:
         raise UnsupportedSyntaxError(
             f"parameter {refused[0].arg!r} of kernel {source.name!r} has no place in a launch",
-            source.locate(refused[0]), expected="plain parameters, given in order", help="drop the *",
-        )  # fmt: skip
+            source.locate(refused[0]),
+            expected="plain parameters, given in order",
+            help="drop the *",
+        )
     return [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
 
 
@@ -210,9 +212,10 @@ def evaluated_annotations(source: Source) -> dict[str, Any]:
                 value = eval(value, source.captured.namespace())
             except Exception as error:
                 raise KernelNameError(
-                    f"annotation {value!r} of {name!r} cannot be evaluated: {error}", source.whole(),
+                    f"annotation {value!r} of {name!r} cannot be evaluated: {error}",
+                    source.whole(),
                     help=_help_with(error, name),
-                ) from error  # fmt: skip
+                ) from error
         evaluated[name] = without_none(value)
     return evaluated
 

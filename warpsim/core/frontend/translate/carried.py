@@ -57,9 +57,11 @@ class Carried:
             literal = is_number(template) and name != RESULT
             start = f"start it as {constructor_name(value.type)}(...)"
             raise KernelTypeError(
-                f"{_the(name)} changes its type in a loop", found=type_name(value.type), expected=type_name(expected),
+                f"{_the(name)} changes its type in a loop",
+                found=type_name(value.type),
+                expected=type_name(expected),
                 help=start if literal else "use another name for the new value",
-            )  # fmt: skip
+            )
         return [value]
 
 

@@ -105,9 +105,11 @@ def search_side(
     below = tr.emit(TABLE["lt"], at, constant(int32, start + half))
     lower, upper = sides[:half], sides[half:]
     return join(
-        tr, below, lambda: search_side(tr, at, lower, start, take, join),
+        tr,
+        below,
+        lambda: search_side(tr, at, lower, start, take, join),
         lambda: search_side(tr, at, upper, start + half, take, join),
-    )  # fmt: skip
+    )
 
 
 def alternatives(node: ast.If | ast.IfExp) -> tuple[list[ast.expr], list[Any]]:

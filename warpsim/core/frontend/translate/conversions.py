@@ -23,8 +23,10 @@ def convert(operand: object, t: ValueType, what: str) -> Value:
     if value.type is not t:
         raise KernelTypeError(
             f"{what} is {type_name(value.type)}, not {type_name(t)}",
-            found=type_name(value.type), expected=type_name(t), help=conversion_help(value.type, t),
-        )  # fmt: skip
+            found=type_name(value.type),
+            expected=type_name(t),
+            help=conversion_help(value.type, t),
+        )
     return value
 
 

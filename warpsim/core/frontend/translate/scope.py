@@ -111,9 +111,10 @@ def fitting(number: Any, t: type) -> Any:
         limits = np.iinfo(t)
         if not limits.min <= int(number) <= limits.max:
             raise KernelTypeError(
-                f"{number} does not fit {type_name(t)}", expected=f"a number from {limits.min} to {limits.max}",
+                f"{number} does not fit {type_name(t)}",
+                expected=f"a number from {limits.min} to {limits.max}",
                 help="convert it: wp.int64(...) or wp.uint32(...)",
-            )  # fmt: skip
+            )
         return t(number)
     try:
         with np.errstate(over="ignore"):
@@ -122,9 +123,10 @@ def fitting(number: Any, t: type) -> Any:
         converted = np.inf
     if scalars.is_float(t) and np.isinf(converted) and abs(number) != np.inf:
         raise KernelTypeError(
-            f"{number} does not fit {type_name(t)}", expected=f"a number up to {scalars.largest(t)}",
+            f"{number} does not fit {type_name(t)}",
+            expected=f"a number up to {scalars.largest(t)}",
             help="convert it: wp.float64(...)",
-        )  # fmt: skip
+        )
     return converted
 
 

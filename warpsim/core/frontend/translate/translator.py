@@ -23,7 +23,7 @@ from ....errors import (
     UnassignedLocalError,
     UnsupportedSyntaxError,
     WarpsimError,
-)  # fmt: skip
+)
 from ...ir.builder import Builder, constant
 from ...ir.nodes import Value
 from ...ops import registry
@@ -84,9 +84,14 @@ class Translator:
     rules: Mapping[type[ast.AST], Rule] = RULES
 
     def __init__(
-        self, source: Source, builder: Builder, scope: Scope, caller: Translator | None = None,
-        key: Any = None, node: Any = None,
-    ):  # fmt: skip
+        self,
+        source: Source,
+        builder: Builder,
+        scope: Scope,
+        caller: Translator | None = None,
+        key: Any = None,
+        node: Any = None,
+    ):
         source.captured.settle_constants()
         self.source, self.builder, self.scope, self.caller = source, builder, scope, caller
         self.key = key

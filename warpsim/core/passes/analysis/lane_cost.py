@@ -51,7 +51,7 @@ _COMPARISONS = ("lt", "le", "gt", "ge")
 
 def gains_from_lanes(
     fn: Function, width: int, differs: Set[Value], neighbours: Set[Call] = frozenset(), joint: Set[Call] = frozenset()
-) -> bool:  # fmt: skip
+) -> bool:
     """Whether vectors of `width` lanes are faster than the threads of a kernel, whose calls are inlined, one by one.
 
     differs: the values that vary between threads; neighbours: the loads of neighbouring elements; joint: the sums at

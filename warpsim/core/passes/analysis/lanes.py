@@ -116,9 +116,14 @@ def _is_joint(call: Call, differs: set[Value]) -> bool:
 
 
 def _with_order(
-    fn: Function, plan: AtomicPlan, differs: set[Value], accesses: dict[Call, BaseArray], writes: list[Call],
-    joint: set[Call], width: int,
-) -> LanePlan | None:  # fmt: skip
+    fn: Function,
+    plan: AtomicPlan,
+    differs: set[Value],
+    accesses: dict[Call, BaseArray],
+    writes: list[Call],
+    joint: set[Call],
+    width: int,
+) -> LanePlan | None:
     """The plan, if no thread reads what another one writes as long as certain arrays lie apart."""
     order = {node: k for k, node in enumerate(walk(fn.body))}
     written = {accesses[call]: order[call] for call in reversed(writes)}  # of several, when the first one happens

@@ -24,11 +24,12 @@ def check_stack(fn: Function) -> None:
     total = sum(size for size, _ in taken)
     if total > MOST_BYTES:
         raise KernelValueError(
-            f"the local arrays of {fn.name!r} take {kibibytes(total)} of each thread's stack", taken[0][1].location,
+            f"the local arrays of {fn.name!r} take {kibibytes(total)} of each thread's stack",
+            taken[0][1].location,
             found=found_in(taken),
             expected=f"at most {kibibytes(MOST_BYTES)} for all, with the states that the reverse of loops keeps",
             help="use an array argument with one row per thread, or smaller types",
-        )  # fmt: skip
+        )
 
 
 def local_arrays(fn: Function) -> Iterator[tuple[int, Call]]:

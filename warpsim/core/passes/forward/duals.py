@@ -59,8 +59,9 @@ class Duals(Rewriter):
         """Values and then their duals at the paths of `shape`, zero where there is none."""
         tangents = [
             tangent_at(value.type, path, tangent)
-            for value, tangent, paths in zip(values, self.of(values), shape, strict=True) for path in paths
-        ]  # fmt: skip
+            for value, tangent, paths in zip(values, self.of(values), shape, strict=True)
+            for path in paths
+        ]
         return (*self.uses(tuple(values)), *tangents)
 
     # ----- regions ------------------------------------------------------------------------------

@@ -41,9 +41,10 @@ def chosen_floats(params: tuple[Value, ...], names: Iterable[str]) -> Floats:
     """What the names stand for, in the order of parameters; the name of a struct means its floats."""
     chosen, hints = set(names), [p.hint for p in params]
     return {
-        ref: t for ref, t in float_params(params).items()
+        ref: t
+        for ref, t in float_params(params).items()
         if ref.name(hints) in chosen or (hints[ref.position] in chosen and not isinstance(t, ArrayType))
-    }  # fmt: skip
+    }
 
 
 def tangent(fn: Function, chosen: Floats) -> Function:
@@ -94,9 +95,10 @@ class Tangents(Duals):
         nothing: TangentList = [{} for _ in call.results]
         if row.opaque and row.tangent_rule is None and any(tangents):
             raise NotDifferentiableError(
-                f"native code has no tangent: {row.doc or row.name}", call.location,
+                f"native code has no tangent: {row.doc or row.name}",
+                call.location,
                 help="write it in the kernel language, or keep it out of what is differentiated",
-            )  # fmt: skip
+            )
         if row.tangent_rule is not None:
             return list(row.tangent_rule(call, tangents))
         if not any(tangents) or not any(has_floats(r.type) for r in call.results):
@@ -105,9 +107,10 @@ class Tangents(Duals):
             return nothing  # piecewise constant
         if row.adjoint_rule is None or row.effect != PURE:
             raise NotDifferentiableError(
-                f"{row.name} has no tangent: {row.nondiff or 'none is declared'}", call.location,
+                f"{row.name} has no tangent: {row.nondiff or 'none is declared'}",
+                call.location,
                 help="keep it out of what is differentiated",
-            )  # fmt: skip
+            )
         pushed = pushed_forward(self.builder, call, tangents)
         assert pushed is not None, "rows raise"
         return pushed

@@ -107,21 +107,24 @@ class Reverser(Loops):
     def refuse_unknown(self, call: Call, arrived: bool, primals: Recompute) -> None:
         if call.row.adjoint_rule is None:
             raise NotDifferentiableError(
-                f"{call.op.name} has no derivative: {call.op.nondiff or 'none is declared'}", call.location,
+                f"{call.op.name} has no derivative: {call.op.nondiff or 'none is declared'}",
+                call.location,
                 help="keep it out of what is differentiated, or declare a derivative with @wp.func_grad",
-            )  # fmt: skip
+            )
         if call.op.effect in (READ, WRITE, ATOMIC) and self.active.is_local(call.args[0]):
             raise refused_local(call, self.active.is_checkpoint(call.args[0]))
         if call.op.name in ("atomic_min", "atomic_max") and not primals.contents.is_settled(call):
             raise NotDifferentiableError(
                 f"the kernel may change an element again after {call.op.name}: who won is not known any more",
-                call.location, help="change the array in a second launch",
-            )  # fmt: skip
+                call.location,
+                help="change the array in a second launch",
+            )
         if arrived and call.op.effect == ATOMIC:
             raise NotDifferentiableError(
                 f"the value that {call.op.name} returns depends on the order of threads: its derivative is not known",
-                call.location, help="do not use the returned value, or take it from an array in a second launch",
-            )  # fmt: skip
+                call.location,
+                help="do not use the returned value, or take it from an array in a second launch",
+            )
 
     def apply_rule(self, call: Call, primals: Recompute, cotangents: Cotangents) -> None:
         outs = primals.uses(call.results)
@@ -178,8 +181,9 @@ class Reverser(Loops):
             name = base.holder.hint or "an array"
             raise NotDifferentiableError(
                 f"the gradient of {call.op.name!r} looks at {name!r}, which the kernel changes after the call",
-                call.location, help="write the result to another array",
-            )  # fmt: skip
+                call.location,
+                help="write the result to another array",
+            )
 
     # ----- branches -------------------------------------------------------------------------
 
@@ -210,14 +214,16 @@ def refused_local(call: Call, checkpoint: bool) -> NotDifferentiableError:
     """The error about a local array; `checkpoint`: it holds states of a reversed loop."""
     if checkpoint:
         return NotDifferentiableError(
-            "a derivative is taken of wp.grad through a loop that carries more than numbers and vectors", call.location,
+            "a derivative is taken of wp.grad through a loop that carries more than numbers and vectors",
+            call.location,
             help="carry numbers and vectors, give the loop a constant number of iterations, or declare the derivative "
-                 "with @wp.func_grad",
-        )  # fmt: skip
+            "with @wp.func_grad",
+        )
     return NotDifferentiableError(
         "a local array that is passed on, chosen, too large, or of matrices or structs carries a derivative",
-        call.location, help="index the array directly, or use an array argument",
-    )  # fmt: skip
+        call.location,
+        help="index the array directly, or use an array argument",
+    )
 
 
 def shows_adjoints(node: Node) -> bool:

@@ -45,9 +45,10 @@ class Loops(Sweeps):
         shape = shape_of(node, self.active)
         refuse_arrays(node, shape)
         iterations = (
-            ForIterations(self, node, primals, shape) if isinstance(node, For)
+            ForIterations(self, node, primals, shape)
+            if isinstance(node, For)
             else WhileIterations(self, node, primals, shape)
-        )  # fmt: skip
+        )
         if shape.in_forward_order:
             at_start, contributions = iterations.forwards(seeds, outside)
         else:
@@ -191,6 +192,7 @@ def refuse_arrays(node: For | While, shape: LoopShape) -> None:
     """States are checkpoints in memory: structs may refer to arrays there, but an array alone is no element."""
     if not shape.in_forward_order and any(isinstance(node.carried[k].type, ArrayType) for k in shape.recurrences):
         raise NotDifferentiableError(
-            "a loop that rebinds an array variable has no derivative", node.location,
+            "a loop that rebinds an array variable has no derivative",
+            node.location,
             help="index one array instead of switching between two in the loop",
-        )  # fmt: skip
+        )

@@ -318,8 +318,10 @@ def _is_test(node: Node) -> bool:
 def _add(element: Element, total: Value, own: tuple[Value, ...], params: dict[Value, Value], builder: Builder) -> None:
     """Add to an element of a gradient, where the array is so large."""
     array = memory.gradient(params[element.base.holder])
-    indices = [constant(int32, at) if axis is None else own[axis]
-               for axis, at in zip(element.axes, element.constants, strict=True)]  # fmt: skip
+    indices = [
+        constant(int32, at) if axis is None else own[axis]
+        for axis, at in zip(element.axes, element.constants, strict=True)
+    ]
     test = None
     for axis, index in enumerate(indices):
         asked = TABLE["lt"](index, memory.shape(array, axis=axis))

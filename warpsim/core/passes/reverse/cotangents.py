@@ -21,9 +21,11 @@ class Cotangents(dict[Value, Value]):
     """
 
     def __init__(
-        self, values: Mapping[Value, Value] | Iterable[tuple[Value, Value]] = (), around: Cotangents | None = None,
+        self,
+        values: Mapping[Value, Value] | Iterable[tuple[Value, Value]] = (),
+        around: Cotangents | None = None,
         beyond: Collection[Value] = (),
-    ):  # fmt: skip
+    ):
         super().__init__(values)
         self.around, self.beyond = around, beyond
 

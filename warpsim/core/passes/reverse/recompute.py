@@ -28,9 +28,13 @@ UNRECOVERABLE = Row(
     "unrecoverable", (), None, "A value that the reverse cannot know again.", value=_never, nondiff="it is not known"
 )
 CONSTANT = Row(
-    "constant", (), None, "What an array without gradient held: reverse mode stops here, forward mode goes on.",
-    value=_never, nondiff="an array without gradient holds constants",
-)  # fmt: skip
+    "constant",
+    (),
+    None,
+    "What an array without gradient held: reverse mode stops here, forward mode goes on.",
+    value=_never,
+    nondiff="an array without gradient holds constants",
+)
 
 
 class PrimalSource:

@@ -51,8 +51,10 @@ class _Versions(Rewriter):
         accesses = [n for n in inner if isinstance(n, Call) and n.args and isinstance(n.args[0].type, ArrayType)]
         return any(
             self.ranges.may_count_back(call, k) and self.follows(value, index)
-            for call in accesses for k, value in enumerate(call.args[1:], 1) if scalars.is_integer(value.type)
-        )  # fmt: skip
+            for call in accesses
+            for k, value in enumerate(call.args[1:], 1)
+            if scalars.is_integer(value.type)
+        )
 
     def follows(self, value: Value, index: Value) -> bool:
         """Whether a value is not negative once the index is not."""

@@ -43,8 +43,13 @@ class _WeightLists:
 
 
 @func
-def _free_color(v: int32, starts: array(dtype=int32), ends: array(dtype=int32), colors: array(dtype=int32),
-                marks: array(dtype=int32)) -> int32:  # fmt: skip
+def _free_color(
+    v: int32,
+    starts: array(dtype=int32),
+    ends: array(dtype=int32),
+    colors: array(dtype=int32),
+    marks: array(dtype=int32),
+) -> int32:
     """The smallest color that no neighbor of a node has; `marks` are its notes."""
     for k in range(starts[v], starts[v + 1]):
         c = colors[ends[k]]
@@ -58,9 +63,12 @@ def _free_color(v: int32, starts: array(dtype=int32), ends: array(dtype=int32), 
 
 @kernel(enable_backward=False)
 def _color_in_order(
-    order: array(dtype=int32), starts: array(dtype=int32), ends: array(dtype=int32), marks: array(dtype=int32),
+    order: array(dtype=int32),
+    starts: array(dtype=int32),
+    ends: array(dtype=int32),
+    marks: array(dtype=int32),
     colors: array(dtype=int32),
-):  # fmt: skip
+):
     for k in range(order.shape[0]):
         v = order[k]
         colors[v] = _free_color(v, starts, ends, colors, marks)
@@ -143,9 +151,13 @@ def _one_list(degrees: np.ndarray) -> _WeightLists:
 
 
 def graph_coloring_balance(
-    edges: array, node_colors: array, color_count: int, target_max_min_ratio: float, *,
+    edges: array,
+    node_colors: array,
+    color_count: int,
+    target_max_min_ratio: float,
+    *,
     max_iterations: int | None = None,
-) -> float:  # fmt: skip
+) -> float:
     """Give nodes other colors until the largest group is at most so many times the smallest; returns that ratio.
 
     A step takes a node of a group as large as possible to the smallest one, where no neighbor has that color. It ends
@@ -195,8 +207,10 @@ class _Balance:
             if done == steps:
                 warnings.warn(
                     f"balancing a graph coloring stopped after {steps} steps at the ratio {best:g}, and {target:g} was "
-                    "asked for\nhelp: a larger max_iterations", UserWarning, stacklevel=4,
-                )  # fmt: skip
+                    "asked for\nhelp: a larger max_iterations",
+                    UserWarning,
+                    stacklevel=4,
+                )
                 return best
             self.move(*step)
             ratio = self.ratio()

@@ -34,9 +34,14 @@ from .reductions import Inner, Reduction, Scan, Sum
 from .sorting import RadixSort, RunLengths, SegmentedSort
 
 __all__ = [
-    "array_cast", "array_inner", "array_scan", "array_sum", "radix_sort_pairs", "runlength_encode",
+    "array_cast",
+    "array_inner",
+    "array_scan",
+    "array_sum",
+    "radix_sort_pairs",
+    "runlength_encode",
     "segmented_sort_pairs",
-]  # fmt: skip
+]
 
 
 # ----- scans and sums ---------------------------------------------------------------------------

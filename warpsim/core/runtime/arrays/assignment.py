@@ -147,9 +147,14 @@ class Writable(TypedMemory):
             self._change(lambda: self._store(target, source, owners), source, target, what, select)
 
     def _change(
-        self, store: Callable[[], None], values: Any, target: np.ndarray, what: str, select: Select,
+        self,
+        store: Callable[[], None],
+        values: Any,
+        target: np.ndarray,
+        what: str,
+        select: Select,
         source: TypedMemory | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Write values to a part of the memory; tapes record it. source: the array that has them, None for others."""
         if self._memory.left is not None:
             forget_left(self._memory)

@@ -90,9 +90,14 @@ def full(
 
 
 def ones(
-    shape: ShapeLike = None, dtype: object = float, device: DeviceLike = None, requires_grad: bool = False,
-    pinned: bool = False, retain_grad: bool = False, **kwargs: Any,
-) -> array:  # fmt: skip
+    shape: ShapeLike = None,
+    dtype: object = float,
+    device: DeviceLike = None,
+    requires_grad: bool = False,
+    pinned: bool = False,
+    retain_grad: bool = False,
+    **kwargs: Any,
+) -> array:
     """An array whose elements have the value 1 in every component; arguments and errors are those of `empty`."""
     return full(shape, 1, dtype, device, requires_grad, pinned, retain_grad, **kwargs)
 
@@ -142,9 +147,12 @@ def _type_of(value: object) -> Any:
 
 
 def empty_like(
-    src: array | indexedarray, device: DeviceLike = None, requires_grad: bool | None = None, pinned: bool | None = None,
+    src: array | indexedarray,
+    device: DeviceLike = None,
+    requires_grad: bool | None = None,
+    pinned: bool | None = None,
     retain_grad: bool = False,
-) -> array:  # fmt: skip
+) -> array:
     """An array of undefined contents with the shape and dtype of `src`.
 
     device, requires_grad: default: those of `src`. Raises `ArgumentTypeError` where `src` is no array.
@@ -156,9 +164,12 @@ def empty_like(
 
 
 def zeros_like(
-    src: array | indexedarray, device: DeviceLike = None, requires_grad: bool | None = None, pinned: bool | None = None,
+    src: array | indexedarray,
+    device: DeviceLike = None,
+    requires_grad: bool | None = None,
+    pinned: bool | None = None,
     retain_grad: bool = False,
-) -> array:  # fmt: skip
+) -> array:
     """An array of zeros with the shape and dtype of `src`; arguments are those of `empty_like`."""
     a = empty_like(src, device, requires_grad, pinned, retain_grad)
     a.zero_()
@@ -166,9 +177,13 @@ def zeros_like(
 
 
 def full_like(
-    src: array | indexedarray, value: object, device: DeviceLike = None, requires_grad: bool | None = None,
-    pinned: bool | None = None, retain_grad: bool = False,
-) -> array:  # fmt: skip
+    src: array | indexedarray,
+    value: object,
+    device: DeviceLike = None,
+    requires_grad: bool | None = None,
+    pinned: bool | None = None,
+    retain_grad: bool = False,
+) -> array:
     """An array filled with `value`, with the shape and dtype of `src`; other arguments are those of `empty_like`."""
     a = empty_like(src, device, requires_grad, pinned, retain_grad)
     a.fill_(value)
@@ -176,17 +191,23 @@ def full_like(
 
 
 def ones_like(
-    src: array | indexedarray, device: DeviceLike = None, requires_grad: bool | None = None, pinned: bool | None = None,
+    src: array | indexedarray,
+    device: DeviceLike = None,
+    requires_grad: bool | None = None,
+    pinned: bool | None = None,
     retain_grad: bool = False,
-) -> array:  # fmt: skip
+) -> array:
     """An array of ones with the shape and dtype of `src`; arguments are those of `empty_like`."""
     return full_like(src, 1, device, requires_grad, pinned, retain_grad)
 
 
 def clone(
-    src: array | indexedarray, device: DeviceLike = None, requires_grad: bool | None = None, pinned: bool | None = None,
+    src: array | indexedarray,
+    device: DeviceLike = None,
+    requires_grad: bool | None = None,
+    pinned: bool | None = None,
     retain_grad: bool = False,
-) -> array:  # fmt: skip
+) -> array:
     """A contiguous copy of an array, without its gradient; arguments are those of `empty_like`. Tapes record it."""
     cloned = empty_like(src, device, requires_grad, pinned, retain_grad)
     cloned.assign(src)
@@ -253,9 +274,13 @@ def _require_array(value: object, name: str) -> None:
 
 
 def from_numpy(
-    arr: np.ndarray, dtype: object = None, shape: ShapeLike = None, device: DeviceLike = None,
-    requires_grad: bool = False, retain_grad: bool = False,
-) -> array:  # fmt: skip
+    arr: np.ndarray,
+    dtype: object = None,
+    shape: ShapeLike = None,
+    device: DeviceLike = None,
+    requires_grad: bool = False,
+    retain_grad: bool = False,
+) -> array:
     """An array with the contents of a NumPy array (copied).
 
     Without dtype and shape, data of rank 2 is read as vectors along its last axis, and data of

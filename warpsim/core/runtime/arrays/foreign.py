@@ -52,9 +52,12 @@ def memory_at(
     device.check_address(ptr, span)
     inner = contiguous_strides(layout.shape, layout.base.itemsize)
     interface = {
-        "data": (ptr or _NOWHERE, False), "shape": (*shape, *layout.shape), "strides": (*steps, *inner),
-        "typestr": layout.base.str if layout.names is None else f"|V{layout.itemsize}", "version": 3,
-    }  # fmt: skip
+        "data": (ptr or _NOWHERE, False),
+        "shape": (*shape, *layout.shape),
+        "strides": (*steps, *inner),
+        "typestr": layout.base.str if layout.names is None else f"|V{layout.itemsize}",
+        "version": 3,
+    }
     holder = type("Memory", (), {"__array_interface__": interface, "owner": owner})()
     if deleter is not None:
         freed = weakref.finalize(holder, deleter, ptr, span if capacity is None else capacity)

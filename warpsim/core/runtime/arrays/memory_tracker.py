@@ -113,9 +113,12 @@ class ScopedMemoryTracker:
     """
 
     def __init__(
-        self, name: str = "root", active: bool = True, print: bool = True,
+        self,
+        name: str = "root",
+        active: bool = True,
+        print: bool = True,
         report_func: Callable[[str], None] | None = None,
-    ):  # fmt: skip
+    ):
         self.name, self.active, self.print, self.report_func = name, active, print, report_func
 
     def __enter__(self) -> ScopedMemoryTracker:

@@ -81,9 +81,14 @@ class Launch(Unique):
     """Arrays that were None when it was recorded, although every thread uses them."""
 
     def __init__(
-        self, kernel: Kernel, device: DeviceLike = None, *, max_blocks: int = 0, block_dim: int | None = None,
+        self,
+        kernel: Kernel,
+        device: DeviceLike = None,
+        *,
+        max_blocks: int = 0,
+        block_dim: int | None = None,
         adjoint: bool = False,
-    ):  # fmt: skip
+    ):
         if not isinstance(kernel, Kernel):
             raise LaunchError(f"{kernel!r} is not a kernel\nhelp: decorate the function with @wp.kernel")
         if kernel.generic:

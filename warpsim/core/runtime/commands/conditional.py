@@ -24,9 +24,12 @@ def is_conditional_graph_supported() -> bool:
 
 
 def capture_if(
-    condition: array, on_true: Callable[..., Any] | Graph | None = None,
-    on_false: Callable[..., Any] | Graph | None = None, stream: Stream | None = None, **kwargs: Any,
-) -> None:  # fmt: skip
+    condition: array,
+    on_true: Callable[..., Any] | Graph | None = None,
+    on_false: Callable[..., Any] | Graph | None = None,
+    stream: Stream | None = None,
+    **kwargs: Any,
+) -> None:
     """Run `on_true` where the first number of an integer array is not zero, else `on_false`.
 
     on_true, on_false: functions, called with `kwargs`, or graphs; None does nothing. While a graph is captured both

@@ -23,7 +23,7 @@ from ....errors import (
     WarpsimError,
     counted,
     shown,
-)  # fmt: skip
+)
 from ...emit.layout import WORD
 from ...frontend.functions.overloads import operand_pattern_type
 from ...ops.handles import open_handle

@@ -135,16 +135,18 @@ class Kernel(ByName):
     def _pattern(self, name: str, annotations: dict[str, Any]) -> Any:
         if name not in annotations:
             raise KernelTypeError(
-                f"parameter {name!r} of kernel {self.key!r} has no type", self.source.whole(),
+                f"parameter {name!r} of kernel {self.key!r} has no type",
+                self.source.whole(),
                 help=f"annotate it: {name}: float, {name}: wp.vec3, {name}: wp.array(dtype=float)",
-            )  # fmt: skip
+            )
         t = scalars.canonical(annotations[name])
         if not structs.is_field_type(t) and not is_generic(t):
             raise KernelTypeError(
-                f"parameter {name!r} of kernel {self.key!r} has type {type_name(t)}", self.source.whole(),
+                f"parameter {name!r} of kernel {self.key!r} has type {type_name(t)}",
+                self.source.whole(),
                 expected="a scalar, vector, matrix, struct or array type",
                 help=f"say of what: {name}: wp.array[float], {name}: wp.array2d[wp.vec3]" if _holds_data(t) else "",
-            )  # fmt: skip
+            )
         return t
 
     @property
@@ -332,10 +334,14 @@ def _may_be_contiguous(t: Any) -> bool:
 
 
 def kernel(
-    f: Callable[..., None] | None = None, *, name: str | None = None,
-    module: str | python_types.ModuleType | Module | None = None, launch_bounds: int | tuple[int, ...] | None = None,
-    module_options: dict[str, Any] | None = None, **options: Any,
-) -> Any:  # fmt: skip
+    f: Callable[..., None] | None = None,
+    *,
+    name: str | None = None,
+    module: str | python_types.ModuleType | Module | None = None,
+    launch_bounds: int | tuple[int, ...] | None = None,
+    module_options: dict[str, Any] | None = None,
+    **options: Any,
+) -> Any:
     """Make a kernel of a typed Python function.
 
     Every parameter needs a type; the function returns nothing and asks for its thread index with

@@ -32,7 +32,7 @@ from .arguments import (
     refuse_missing,
     unfit,
     written_fields,
-)  # fmt: skip
+)
 from .dimensions import extent, rank, threads_of_block, threads_with
 from .failed_checks import Report
 from .guards import Guard, guard_of

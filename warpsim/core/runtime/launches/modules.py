@@ -46,9 +46,11 @@ class Module:
         _EVERY.add(self)
 
     def load(
-        self, device: DeviceLike | Sequence[DeviceLike] = None, block_dim: int | None = None,
+        self,
+        device: DeviceLike | Sequence[DeviceLike] = None,
+        block_dim: int | None = None,
         max_workers: int | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Compile every kernel that has concrete argument types; raises what is wrong with broken ones at the end.
 
         max_workers: threads that compile at a time, 0 or 1 for the calling one alone; by default
@@ -98,9 +100,11 @@ def get_module(name: str | python_types.ModuleType) -> Module:
 
 
 def module_of(
-    module: str | python_types.ModuleType | Module | None, function: Callable[..., Any],
-    options: dict[str, Any] | None = None, name: str | None = None,
-) -> Module:  # fmt: skip
+    module: str | python_types.ModuleType | Module | None,
+    function: Callable[..., Any],
+    options: dict[str, Any] | None = None,
+    name: str | None = None,
+) -> Module:
     """The module that `module=` of a decorator means: that of the function where it says nothing.
 
     Raises `ValueError` for options of a module that others share.
@@ -150,9 +154,12 @@ def get_module_options(module: str | python_types.ModuleType | Module | None = N
 
 
 def load_module(
-    module: str | python_types.ModuleType | Module | None = None, device: DeviceLike | Sequence[DeviceLike] = None,
-    recursive: bool = False, block_dim: int | None = None, max_workers: int | None = None,
-) -> None:  # fmt: skip
+    module: str | python_types.ModuleType | Module | None = None,
+    device: DeviceLike | Sequence[DeviceLike] = None,
+    recursive: bool = False,
+    block_dim: int | None = None,
+    max_workers: int | None = None,
+) -> None:
     """Compile the kernels of a module now instead of at their first launch, see `Module.load`.
 
     recursive: those of modules below it in its package too. device: one device or several. Raises `LaunchError` for
@@ -177,9 +184,10 @@ def _require_content(module: Module) -> None:
 
 def force_load(
     device: DeviceLike | Sequence[DeviceLike] = None,
-    modules: Iterable[str | python_types.ModuleType | Module] | None = None, block_dim: int | None = None,
+    modules: Iterable[str | python_types.ModuleType | Module] | None = None,
+    block_dim: int | None = None,
     max_workers: int | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Compile the kernels of all (or the given) modules now, see `Module.load`."""
     _load(list(_EVERY) if modules is None else map(_module_named, modules), device, max_workers, block_dim)
 
@@ -190,9 +198,8 @@ def _module_named(module: str | python_types.ModuleType | Module) -> Module:
 
 @user_frames
 def _load(
-    modules: Iterable[Module], device: DeviceLike | Sequence[DeviceLike], max_workers: int | None,
-    block_dim: int | None,
-) -> None:  # fmt: skip
+    modules: Iterable[Module], device: DeviceLike | Sequence[DeviceLike], max_workers: int | None, block_dim: int | None
+) -> None:
     """Compile all kernels of modules; raises at the end what is wrong with broken ones."""
     places = [get_device(d) for d in (device if isinstance(device, (list, tuple)) else (device,))]
     for place in places:

@@ -28,9 +28,14 @@ Layout = tuple[tuple[int, ...], tuple[int, ...], int]
 
 
 def run(
-    kernel: int, block: bytes, total: int, targets: Sequence[tuple[int, np.ndarray]], chunk: int, flags: int,
+    kernel: int,
+    block: bytes,
+    total: int,
+    targets: Sequence[tuple[int, np.ndarray]],
+    chunk: int,
+    flags: int,
     waves: int = 1,
-) -> None:  # fmt: skip
+) -> None:
     """Run chunks in turns, each with an argument block that points at its own copies.
 
     kernel: its address. targets: the words of the argument block that point at arrays, with the memory of these. The

@@ -75,10 +75,15 @@ def struct_packer(
     writer.struct(t, "value", "", 0)
     writer.skip_to(structs.numpy_dtype(t).itemsize)
     writer.skip_to(-(-writer.end // WORD) * WORD)
-    text = "\n".join([
-        "def pack(value):", "    if not isinstance(value, kind):", "        raise TypeError(type(value).__name__)",
-        *writer.lines, f"    return join({', '.join(writer.values)})",
-    ])  # fmt: skip
+    text = "\n".join(
+        [
+            "def pack(value):",
+            "    if not isinstance(value, kind):",
+            "        raise TypeError(type(value).__name__)",
+            *writer.lines,
+            f"    return join({', '.join(writer.values)})",
+        ]
+    )
     scope = {**writer.scope, "kind": t, "join": struct.Struct("<" + "".join(writer.codes)).pack}
     exec(text, scope)
     packed: Callable[[Any], bytes] = scope["pack"]
@@ -94,8 +99,10 @@ class _Writer:
         self.codes: list[str] = []
         self.values: list[str] = []
         self.scope: dict[str, Any] = {
-            "space": device.memory_space, "reaches": lambda a: device.can_access(a.device), "refuse": self.refuse,
-        }  # fmt: skip
+            "space": device.memory_space,
+            "reaches": lambda a: device.can_access(a.device),
+            "refuse": self.refuse,
+        }
         self.end = 0
 
     def refuse(self, path: str, array: Any) -> None:
@@ -131,12 +138,14 @@ class _Writer:
         size = WORD * descriptor_words(t)
         locked = f" or not {var}._tag.writable" if path in self.written else ""
         self.lines += [
-            f"    if {var} is None:", f"        {var} = bytes({size})", "    else:",
+            f"    if {var} is None:",
+            f"        {var} = bytes({size})",
+            "    else:",
             f"        if ({var}._tag.space != space and not reaches({var})){locked}:",
             f"            refuse({path!r}, {var})",
             *([f"        if not {var}._tag.contiguous:", "            raise ValueError"] if self.dense else ()),
             f"        {var} = {var}._words",
-        ]  # fmt: skip
+        ]
         self.add(var, f"{size}s")
 
     def add(self, value: str, code: str) -> None:

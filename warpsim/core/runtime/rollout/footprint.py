@@ -165,9 +165,13 @@ class Footprint:
     def _judge_declared(self, kind: str, entry: TapeEntry, use: UsedArray) -> None:
         memory = use.array._memory
         if kind == PARAMETERS and use.writes:
-            raise self._refusal("writes", use.array, "parameters", describe(entry, use), (
-                "expected: parameters that no step changes\nhelp: name it in state= instead"
-            ))  # fmt: skip
+            raise self._refusal(
+                "writes",
+                use.array,
+                "parameters",
+                describe(entry, use),
+                ("expected: parameters that no step changes\nhelp: name it in state= instead"),
+            )
         if kind == OUTPUTS and use.depends:
             raise self._refusal("reads", use.array, "outputs", describe(entry, use), (
                 "expected: outputs that steps store to or add to (wp.atomic_add), as their contents are not kept\n"

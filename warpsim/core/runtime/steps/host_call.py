@@ -13,9 +13,12 @@ class HostCall(Step):
     """A function to call. words: what reports call it, by default the function's own name."""
 
     def __init__(
-        self, work: Callable[[], None], device: Device | None = None, told: Callable[[], None] | None = None,
+        self,
+        work: Callable[[], None],
+        device: Device | None = None,
+        told: Callable[[], None] | None = None,
         words: str = "",
-    ):  # fmt: skip
+    ):
         self.work, self.told, self.words = work, told, words
         self.device = device if device is not None and device.has_stream else None
 

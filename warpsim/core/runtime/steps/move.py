@@ -66,9 +66,13 @@ class Move(Step):
     run: Callable[[], None]
 
     def __init__(
-        self, run: Callable[[], None], pieces: Callable[[], Sequence[Piece] | None], words: str = "copy",
-        device: Device | None = None, told: Callable[[], None] | None = None,
-    ):  # fmt: skip
+        self,
+        run: Callable[[], None],
+        pieces: Callable[[], Sequence[Piece] | None],
+        words: str = "copy",
+        device: Device | None = None,
+        told: Callable[[], None] | None = None,
+    ):
         self.run, self.pieces, self.words, self.told = run, pieces, words, told
         self.device = device if device is not None and device.has_stream else None
 

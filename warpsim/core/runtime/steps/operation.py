@@ -146,9 +146,11 @@ class Transpose(Step):
     """
 
     def __init__(
-        self, operation: ArrayOperation, gradients: Callable[[], tuple[list[Any], list[Any]]],
+        self,
+        operation: ArrayOperation,
+        gradients: Callable[[], tuple[list[Any], list[Any]]],
         contents: Callable[[], Contents],
-    ):  # fmt: skip
+    ):
         self.operation, self.gradients, self.contents = operation, gradients, contents
 
     @property
@@ -169,11 +171,12 @@ class Transpose(Step):
         operation.check_savable()
         results, operands = self.gradients()
         yield {
-            "do": "transpose", "of": operation.describe(file),
+            "do": "transpose",
+            "of": operation.describe(file),
             "results": [None if a is None else _array(a._array, "gradients", file) for a in results],
             "operands": [None if a is None else _array(a._array, "gradients", file) for a in operands],
             "contents": [file.view(memory) for memory in self.contents()],
-        }  # fmt: skip
+        }
 
     @classmethod
     def read(cls, part: Fields, file: GraphReader) -> Transpose:

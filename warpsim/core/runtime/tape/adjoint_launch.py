@@ -65,8 +65,9 @@ def warn_passed_by(entry: LaunchEntry) -> None:
     warnings.warn(
         f"kernel {entry.name!r}, launched at {entry.place}, has enable_backward=False: backward passes it by, and what "
         "it wrote counts as constant\nhelp: launch it with record_tape=False, which says so without this warning",
-        UserWarning, stacklevel=2,
-    )  # fmt: skip
+        UserWarning,
+        stacklevel=2,
+    )
 
 
 def check_reversible(entry: LaunchEntry, names: frozenset[str]) -> None:
@@ -91,11 +92,12 @@ def check_reversible(entry: LaunchEntry, names: frozenset[str]) -> None:
     if arrays.reaches and needs.hidden is not None:
         raise NotDifferentiableError(
             f"kernel {entry.name!r}, launched at {entry.place}, reaches a structure by an id that is no "
-            "argument of the launch", needs.hidden,
+            "argument of the launch",
+            needs.hidden,
             expected="ids that are parameters of the kernel, or fields of struct parameters, and resolved outside of "
             "functions with gradients of their own",
             help="pass the id to the kernel, or launch it with record_tape=False",
-        )  # fmt: skip
+        )
     if entry.reads is None:
         raise GradientError(
             f"the arguments of kernel {entry.name!r} had no gradients when it was launched at {entry.place}, "
@@ -120,8 +122,9 @@ def check_names(arrays: KernelArrays, names: frozenset[str]) -> None:
             raise NotDifferentiableError(
                 f"{first!r} and {second!r} of kernel {arrays.kernel.key!r} are one array in a launch, which the kernel "
                 f"writes; {first!r} has a gradient and {second!r} has none",
-                expected="a gradient under both names, or under none", help=f"pass a copy for {second!r}: wp.clone(x)",
-            )  # fmt: skip
+                expected="a gradient under both names, or under none",
+                help=f"pass a copy for {second!r}: wp.clone(x)",
+            )
 
 
 def check_aliases(written: Iterable[array], arrays: Sequence[array]) -> None:

@@ -140,7 +140,7 @@ class FunctionEntry(TapeEntry):
 
     def __init__(
         self, backward: Callable[[], Any], operands: list[Any], reads: list[tuple[array, Read]], place: CallSite
-    ):  # fmt: skip
+    ):
         self.backward, self.operands, self.reads, self.place = backward, operands, reads, place
         self.name = getattr(backward, "__name__", type(backward).__name__)
 

@@ -10,9 +10,12 @@ from .entry import MovedEntry, TapeEntry
 
 
 def push(
-    entries: Sequence[TapeEntry], tangents: Mirror, moving: set[Any], numbers: Mapping[str, Any] | None = None,
+    entries: Sequence[TapeEntry],
+    tangents: Mirror,
+    moving: set[Any],
+    numbers: Mapping[str, Any] | None = None,
     for_reverse: bool = False,
-) -> list[MovedEntry]:  # fmt: skip
+) -> list[MovedEntry]:
     """Carry tangents through entries; those that no tangent reaches are left out.
 
     moving: the memory that has tangents; what is written gets into it. numbers: as of `TapeEntry.push`. for_reverse:

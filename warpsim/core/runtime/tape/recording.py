@@ -241,8 +241,9 @@ def register_reads(
     """Contents that the adjoint needs, as they are now, with their users."""
     return [
         (saved if n is None else saved._replace(table=n), a, register(a, user, session, place))
-        for saved, user in pairs for n, a in arrays_at(args, saved.ref)
-    ]  # fmt: skip
+        for saved, user in pairs
+        for n, a in arrays_at(args, saved.ref)
+    ]
 
 
 def tables_written(arrays: KernelArrays, args: list[Any], session: Session, place: CallSite) -> Iterator[Saved]:

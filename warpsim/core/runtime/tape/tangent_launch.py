@@ -173,9 +173,13 @@ class MovedLaunch:
 
 
 def run_form(
-    kernel: Kernel, dim: int | tuple[int, ...], args: list[Any], device: Device, form: Form,
+    kernel: Kernel,
+    dim: int | tuple[int, ...],
+    args: list[Any],
+    device: Device,
+    form: Form,
     like: Launcher | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Run a form of a kernel now, on one thread where its tangents depend on the order of threads.
 
     like: a launch whose blocks these are.

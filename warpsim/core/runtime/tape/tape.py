@@ -432,11 +432,9 @@ class Tape(Unique):
             simplify_graph, hide_readonly_arrays, choose_longest_node_name, ignore_graph_scopes, graph_direction,
             caller_names(),
         )  # fmt: skip
-        tracked = [
-            Tracked("track_inputs", track_inputs, track_input_names),
-            Tracked("track_outputs", track_outputs, track_output_names),
-        ]
-        return visualize(items_of(self.log, self.scopes), filename, array_labels, tracked, options)
+        inputs = Tracked("track_inputs", track_inputs, track_input_names)
+        outputs = Tracked("track_outputs", track_outputs, track_output_names)
+        return visualize(items_of(self.log, self.scopes), filename, array_labels, (inputs, outputs), options)
 
 
 def gradients_of(a: object) -> Any:

@@ -94,9 +94,11 @@ def test_segments_sort_as_on_the_cpu(nothing):
     starts, ends = cuts[::2][order], cuts[1::2][order]  # with gaps, in any order
     for t in (wp.int32, wp.float32, wp.uint64):
         build = lambda t=t: (  # noqa: E731
-            wp.array(keys, dtype=t), wp.array(np.arange(2 * n), dtype=int), wp.array(starts, dtype=int),
+            wp.array(keys, dtype=t),
+            wp.array(np.arange(2 * n), dtype=int),
+            wp.array(starts, dtype=int),
             wp.array(ends, dtype=int),
-        )  # fmt: skip
+        )
         assert_same(build, lambda k, v, s, e: utils.segmented_sort_pairs(k, v, n, s, e))
         assert_same(build, lambda k, v, s, e: utils.segmented_sort_pairs(k, v, n, wp.array([3, 90, n], dtype=int)))
 
@@ -170,9 +172,12 @@ def test_indexed_and_strided_operands(package):
         return utils.array_sum(some)
 
     build = lambda: (  # noqa: E731
-        wp.array(given, dtype=int), wp.zeros((1, 9), dtype=int), wp.zeros(12, dtype=int), wp.zeros(4, dtype=int),
+        wp.array(given, dtype=int),
+        wp.zeros((1, 9), dtype=int),
+        wp.zeros(12, dtype=int),
+        wp.zeros(4, dtype=int),
         wp.zeros((3, 2), dtype=wp.float64),
-    )  # fmt: skip
+    )
     assert_same(build, run)
 
 

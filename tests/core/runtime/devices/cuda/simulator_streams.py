@@ -276,8 +276,11 @@ def rows_are_copied_with_their_pitches():
     box.srcMemoryType, box.srcDevice = driver.CUmemorytype.CU_MEMORYTYPE_DEVICE, memory
     box.srcPitch, box.srcHeight, box.srcXInBytes = 16, 3, 8  # (2, 3, 2) words
     box.dstMemoryType, box.dstHost, box.dstPitch, box.dstHeight = (
-        driver.CUmemorytype.CU_MEMORYTYPE_HOST, back.address, 8, 2,
-    )  # fmt: skip
+        driver.CUmemorytype.CU_MEMORYTYPE_HOST,
+        back.address,
+        8,
+        2,
+    )
     box.WidthInBytes, box.Height, box.Depth = 8, 2, 2
     call("cuMemcpy3D", box)
     assert back.list() == [1, 3, 7, -4]

@@ -21,9 +21,13 @@ def test_the_interface_of_arrays():
     x = on_gpu(np.arange(12.0).reshape(2, 2, 3), wp.vec3)
     found = x.__cuda_array_interface__
     assert found == {
-        "shape": (2, 2, 3), "typestr": "<f4", "data": (x.ptr, False), "strides": None, "version": 3,
+        "shape": (2, 2, 3),
+        "typestr": "<f4",
+        "data": (x.ptr, False),
+        "strides": None,
+        "version": 3,
         "stream": wp.get_stream("cuda:0").cuda_stream,
-    }  # fmt: skip
+    }
     assert x[:, 0].__cuda_array_interface__["strides"] == (24, 4)
     assert not hasattr(wp.zeros(1, device="cpu"), "__cuda_array_interface__")
     assert not hasattr(x, "__array_interface__")

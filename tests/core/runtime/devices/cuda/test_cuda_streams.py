@@ -165,11 +165,18 @@ def test_a_fresh_thread_may_ask_about_streams_and_events():
         answers.append(action())
 
     actions = [
-        lambda: s.record_event(e), lambda: s.wait_event(e), lambda: e.is_complete, lambda: s.is_complete,
-        lambda: wp.synchronize_event(e), s.synchronize, lambda: wp.get_event_elapsed_time(e, e),
-        lambda: wp.synchronize_device("cuda:0"), lambda: s.wait_stream(wp.get_stream("cuda:0")),
-        lambda: wp.get_device("cuda:0").free_memory, lambda: wp.Event("cuda:0"),
-    ]  # fmt: skip
+        lambda: s.record_event(e),
+        lambda: s.wait_event(e),
+        lambda: e.is_complete,
+        lambda: s.is_complete,
+        lambda: wp.synchronize_event(e),
+        s.synchronize,
+        lambda: wp.get_event_elapsed_time(e, e),
+        lambda: wp.synchronize_device("cuda:0"),
+        lambda: s.wait_stream(wp.get_stream("cuda:0")),
+        lambda: wp.get_device("cuda:0").free_memory,
+        lambda: wp.Event("cuda:0"),
+    ]
     for action in actions:
         thread = threading.Thread(target=work, args=(action,))
         thread.start()

@@ -46,9 +46,7 @@ def test_scenario(outcomes, name):
 @pytest.mark.parametrize("order", ["forward", "reverse", "shuffled"])
 def test_kernels_of_warpsim(library, tmp_path, order):
     cache = tmp_path / "cache"
-    environment = {
-        **os.environ, "PYTHONPATH": str(ROOT), "WARPSIM_CACHE_PATH": str(cache), "FAKE_CUDA_ORDER": order,
-    }  # fmt: skip
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "WARPSIM_CACHE_PATH": str(cache), "FAKE_CUDA_ORDER": order}
     command = [sys.executable, str(HERE / "simulator_program.py"), str(library)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment, check=False)
     assert done.returncode == 0, done.stderr

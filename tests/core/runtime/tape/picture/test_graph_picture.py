@@ -190,10 +190,17 @@ def test_a_tape_with_every_kind_of_record(tmp_path):
     assert (tmp_path / "tape.dot").read_text(encoding="utf-8") == text
     graph = read(text)
     assert set(graph.arrows()) == {
-        "zero_.dest -> the loss", "state.q -> advance.state.q", "force -> advance.force", "idle -- advance.unused",
-        "advance.out -> end", "end -> total.x", "total.loss -> the loss", "end -> assign.source",
-        "assign.dest -> kept", "kept -- <lambda>.0",
-    }  # fmt: skip
+        "zero_.dest -> the loss",
+        "state.q -> advance.state.q",
+        "force -> advance.force",
+        "idle -- advance.unused",
+        "advance.out -> end",
+        "end -> total.x",
+        "total.loss -> the loss",
+        "end -> assign.source",
+        "assign.dest -> kept",
+        "kept -- <lambda>.0",
+    }
     (scope,) = graph.clusters
     assert scope.attributes["label"] == "step" and len(scope.nodes) == 4
     (box,) = (n for n in scope.nodes.values() if n["shape"] == "plain")

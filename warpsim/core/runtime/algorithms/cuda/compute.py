@@ -42,8 +42,9 @@ class _Found:
         self.module = None
         log.warning(
             "cuda.compute is not used: %s\nSums, scans and sorts of large arrays on CUDA run kernels of warpsim "
-            "instead, which takes longer\nhelp: pip install 'warpsim[cuda]'", why,
-        )  # fmt: skip
+            "instead, which takes longer\nhelp: pip install 'warpsim[cuda]'",
+            why,
+        )
 
 
 _found: _Found | None = None
@@ -79,9 +80,12 @@ class Flat:
     def __init__(self, view: CudaMemory):
         self.dtype, self.shape, self.size, self.nbytes = view.dtype, view.shape, view.size, view.nbytes
         self.__cuda_array_interface__ = {
-            "data": (view.address, False), "shape": view.shape, "strides": None, "typestr": view.dtype.str,
+            "data": (view.address, False),
+            "shape": view.shape,
+            "strides": None,
+            "typestr": view.dtype.str,
             "version": 3,
-        }  # fmt: skip
+        }
 
 
 class StreamHandle:

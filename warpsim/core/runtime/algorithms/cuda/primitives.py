@@ -176,7 +176,7 @@ class DeviceInner(OnDevice, Inner):
             factors = work.wrap(_pack(work, factor), scalar)
             work.launch(
                 kernels.spread_product, contribution.size, grad, factors, shape[1], self.count, *shape[2:], contribution
-            )  # fmt: skip
+            )
             _give(work, target, contribution)
 
 
@@ -233,8 +233,10 @@ class _Keys:
         work, bits = self.work, ordered
         packed = self.memory.flags.c_contiguous
         if self.kind:
-            bits = work.wrap(self.memory.view(self.unsigned), self.unsigned) if packed else work.new(
-                ordered.size, self.unsigned
+            bits = (
+                work.wrap(self.memory.view(self.unsigned), self.unsigned)
+                if packed
+                else work.new(ordered.size, self.unsigned)
             )
             work.launch(kernels.key_bits, bits.size, ordered, self.kind, self.sign, bits)
         if not (self.kind and packed):

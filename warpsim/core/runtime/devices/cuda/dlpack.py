@@ -32,8 +32,10 @@ _TENSOR = struct.Struct("<QiiiBBHQQQ")  # data, kind, number, rank, code, bits, 
 _HEAD = struct.Struct("<IIQQQ")  # major, minor, manager_ctx, deleter, flags: before a versioned tensor
 _TAIL = struct.Struct("<QQ")  # manager_ctx, deleter: after a legacy one
 _LEGACY, _VERSIONED = ctypes.create_string_buffer(b"dltensor"), ctypes.create_string_buffer(b"dltensor_versioned")
-_TAKEN = {id(_LEGACY): ctypes.create_string_buffer(b"used_dltensor"),
-          id(_VERSIONED): ctypes.create_string_buffer(b"used_dltensor_versioned")}  # fmt: skip
+_TAKEN = {
+    id(_LEGACY): ctypes.create_string_buffer(b"used_dltensor"),
+    id(_VERSIONED): ctypes.create_string_buffer(b"used_dltensor_versioned"),
+}
 _KINDS = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
 _BFLOAT16 = 4
 _DELETER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)

@@ -213,8 +213,11 @@ class _Foreign:
         self.source, self.owner = source, owner
         span = span_of(source.shape, source.strides, source.dtype.itemsize)
         self.__array_interface__ = {
-            "data": (source.address, source.read_only), "shape": (span,), "typestr": "|u1", "version": 3,
-        }  # fmt: skip
+            "data": (source.address, source.read_only),
+            "shape": (span,),
+            "typestr": "|u1",
+            "version": 3,
+        }
 
 
 def _as_memory(source: Lent, device: CudaDevice, owner: object) -> CudaMemory:

@@ -247,8 +247,10 @@ def _write_step(out: DotText, name: str, step: Step) -> None:
     left, right = sides["reads"] + sides["linked"], sides["writes"]
     rows = []
     for k in range(max(len(left), len(right))):
-        cells = [_cell(*side[k], align) if k < len(side) else '<td border="0"></td>'
-                 for side, align in ((left, "left"), (right, "right"))]  # fmt: skip
+        cells = [
+            _cell(*side[k], align) if k < len(side) else '<td border="0"></td>'
+            for side, align in ((left, "left"), (right, "right"))
+        ]
         rows.append(f"<tr>{''.join(cells)}</tr>")
     title = f'<tr><td colspan="2" bgcolor="#f2f2f2"><b>{escape(step.name)}</b></td></tr>'
     frame = 'border="0" cellborder="1" cellspacing="2" cellpadding="4" bgcolor="#9a9a9a"'
