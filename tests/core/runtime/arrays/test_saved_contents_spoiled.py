@@ -1,5 +1,7 @@
 """Changes that no tape saw, overwrites that are not allowed, and the report of what was copied."""
 
+from contextlib import ExitStack
+
 import numpy as np
 import pytest
 from tape_programs import double, grad, leaf, ones, square, square_in_place
@@ -85,6 +87,24 @@ def test_a_change_through_numpy_before_a_recorded_overwrite_is_noticed():
         a.fill_(0.0)
     with pytest.raises(TapeOverwriteError, match="a NumPy view"):
         tape.backward(grads={b: ones(2)})
+
+
+@pytest.mark.parametrize("nested", [1, 2, 3])
+@pytest.mark.parametrize("change", [lambda a, z: wp.launch(double, 2, inputs=[z], outputs=[a]), lambda a, z: a.zero_()])
+def test_a_change_of_a_result_is_noticed_by_each_of_nested_tapes(nested, change):
+    """What reads the result next continues another computation than the one that the tapes saw."""
+    a, b, c, z = (leaf(1, 2) for _ in range(4))
+    tapes = [wp.Tape() for _ in range(nested)]
+    with ExitStack() as stack:
+        for tape in tapes:
+            stack.enter_context(tape)
+        wp.launch(double, 2, inputs=[a], outputs=[b])
+    change(b, z)
+    for tape in tapes:
+        with tape:
+            wp.launch(double, 2, inputs=[b], outputs=[c])
+        with pytest.raises(TapeOverwriteError):
+            tape.backward(grads={c: ones(2)})
 
 
 def test_looking_through_numpy_is_fine():

@@ -126,7 +126,8 @@ def announce_write(a: array, tapes: tuple[Tape, ...], writer: Writer, joins: boo
     if memory.reads:
         memory.overwrite(a, a._data, tapes, writer)
     alone = sessions[0] if len(sessions) == 1 else None
-    if memory.known is alone or memory.known == sessions or (alone and joins and memory.take(alone)):
+    present = alone or sessions or None
+    if memory.known in (present, sessions) or (alone and joins and memory.take(alone)):
         return False
     return memory.meet(sessions, range_of(a), writer, joins)
 
