@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, partial
 from typing import Any
 
 from ...emit.program import FormKind
+from ...types.handles import LIVE
+from ...types.scalars import uint64
 from ...types.structs import members
 from ..arrays import allocation, saved_contents
 from ..arrays.array import array
+from ..arrays.host_memory import TypedMemory
 from ..arrays.indexed import indexedarray
 from ..devices.capture import current_graph
 from ..devices.device import Device
-from ..launches.anchors import anchors
 from ..launches.guards import arrays_in
 from ..launches.launcher import LaunchCall
 from .fields import Fields
@@ -27,7 +29,7 @@ class LaunchStep(Step):
 
     run: Callable[[], None]
     """Runs it: if it is small, the call of machine code itself."""
-    anchors: list[Any] | None = None
+    references: list[Any] | None = None
     """What the addresses in its argument block lead to, of launches that are kept."""
 
     def __init__(self, call: LaunchCall, tell: Callable[[LaunchStep], None] | None = None):
@@ -40,8 +42,8 @@ class LaunchStep(Step):
 
     def for_later(self) -> LaunchStep:
         """The same, to be run later: what it leads to stays, and elements may refer to other arrays by then."""
-        if self.anchors is None:
-            self.anchors = list(anchors(self.call.args))
+        if self.references is None:
+            self.references = list(references(self.call.args))
             if self.call.launcher.guard is not None:
                 self.run = self._run_guarded
         return self
@@ -119,6 +121,19 @@ class LaunchStep(Step):
     @classmethod
     def read(cls, part: Fields, file: GraphReader) -> LaunchStep:
         return cls(file.launch(part))
+
+
+def references(values: Iterable[Any]) -> Iterator[Any]:
+    """What arguments, and fields of structs among them, refer to as they are now: gradients, structures behind ids.
+
+    A launch that is kept keeps it alive: the argument block holds addresses, and what lies there may be replaced.
+    """
+    for value in values:
+        for _, member in members(value):
+            if isinstance(member, TypedMemory):
+                yield member._array._gradient
+            elif isinstance(member, int | uint64):
+                yield LIVE.get(int(member))
 
 
 def _argument(value: Any) -> str:
