@@ -138,15 +138,8 @@ def volume():
 
 
 def use_volume(v):
-    return [
-        launched(ask_volume, float, v.id),
-        v.get_tiles().numpy(),
-        v.get_voxels().numpy(),
-        v.leaf_values.numpy(),
-        v.to_numpy() if hasattr(v, "to_numpy") else 0,
-        v.get_grid_info().name,
-        v.get_active_stats().voxel_count,
-    ]
+    return [launched(ask_volume, float, v.id), v.get_tiles().numpy(), v.get_voxels().numpy(), v.leaf_values.numpy(),
+            v.to_numpy() if hasattr(v, "to_numpy") else 0, v.get_grid_info().name, v.get_active_stats().voxel_count]
 
 
 def tiles():

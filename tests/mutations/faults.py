@@ -97,9 +97,7 @@ FAULTS = (
     # ----- tape ---------------------------------------------------------------------------------
     Fault(
         "a launch does not save what it overwrites", "core/runtime/tape/recording.py",
-        "            memory.overwrite(arrays[k], arrays[k]._data, tapes, writer)\n"
-        "        if memory.known is not known and",
-        "            pass\n        if memory.known is not known and", (TAPES,),
+        "        memory.overwrite(a, a._data, tapes, writer)\n", "        pass\n", (TAPES,),
     ),
     Fault(
         "saved contents stand in for others than the argument they were read from",
