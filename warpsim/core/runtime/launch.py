@@ -175,14 +175,15 @@ def repeat(kernel: Kernel, dim: Any, args: Sequence[Any], input_count: int, reco
     block = launcher.pack(args, header) if total >= 0 else None
     if block is None:
         return False
-    if total <= launcher.serial_limit and not (launcher.reports or saved_contents.alert):
-        launcher.function(block, 0, total, 0)  # the case that all others cost a fifth more than
-        return True
-    fields = (launcher, dim, total, block, args, input_count, record, launcher.deterministic)
-    if not saved_contents.alert:
-        launcher.execute(LaunchCall(*fields))
-    elif not run_plain(fields):
-        run_generally(LaunchCall(*fields), CallSite.outside())
+    if saved_contents.alert:
+        fields = (launcher, dim, total, block, args, input_count, record, launcher.deterministic)
+        if not run_plain(fields):
+            run_generally(LaunchCall(*fields), CallSite.outside())
+    elif total <= launcher.serial_limit and not launcher.reports:
+        launcher.function(block, 0, total, 0)  # a record in every case would make this one a fifth slower
+    else:
+        ordered = launcher.deterministic
+        launcher.execute(LaunchCall(launcher, dim, total, block, args, input_count, record, ordered))
     return True
 
 

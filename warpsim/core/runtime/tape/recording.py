@@ -99,11 +99,12 @@ def run_plain(call: tuple[Any, ...]) -> bool:
         launcher.function(block, 0, total, 0)
     else:
         launcher.execute(LaunchCall(*call))
-    if tapes:
-        if reads is not None and after:
-            reads += plain_reads(after, arrays, known, frame)
-        for a in watched or ():
+    if reads is not None and after:
+        reads += plain_reads(after, arrays, known, frame)
+    if watched is not None:
+        for a in watched:
             a._memory.read(a, known, CallSite(frame.f_code, frame.f_lasti))
+    if tapes:
         fixed = (*args,) if arrays is args else tuple(map(freeze, args))
         code, offset = frame.f_code, frame.f_lasti
         entry = (needs, launcher, dim, fixed, input_count, deterministic, reads, code, offset, noted)
