@@ -31,8 +31,8 @@ def test_products_and_transposes(kind, dtype):
     assert operator.shape == (9, 9)
     rng = np.random.default_rng(1)
     x, y = rng.standard_normal((2, 9)).astype(dtype)
-    turned = operator.transpose()
-    for one, matrix in ((operator, dense), (turned, dense.T), (turned.transpose(), dense)):
+    turned = operator.transposed()
+    for one, matrix in ((operator, dense), (turned, dense.T), (turned.transposed(), dense)):
         a, b, z = wp.array(x), wp.array(y), wp.zeros(9, dtype=dtype)
         one.matvec(a, b, z, 2.0, -0.5)
         np.testing.assert_allclose(z.numpy(), 2.0 * matrix @ x - 0.5 * y, rtol=1e-4, atol=1e-5)
@@ -76,7 +76,7 @@ def test_diagonal_preconditioners(kind):
 
 def test_operators_of_ones_own_pass_through():
     mine = LinearOperator((2, 2), wp.vec3, None, lambda x, y, z, alpha, beta: None)
-    assert aslinearoperator(mine) is mine and mine.transpose() is None
+    assert aslinearoperator(mine) is mine and mine.transposed() is None
     assert repr(mine) == "LinearOperator(shape=(2, 2), dtype=vec3f)"
 
 

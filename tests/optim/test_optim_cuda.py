@@ -62,7 +62,7 @@ def test_sparse_matrices_are_checked_and_turned_on_the_device(downloads):
     dense = np.zeros((n, n))
     np.add.at(dense, (rows, columns), values)
     x, out = rng.normal(size=n), wp.zeros(n, dtype=wp.float64, device="cuda:0")
-    turned = A.operator().transpose()
+    turned = A.operator().transposed()
     turned.matvec(wp.array(x, device="cuda:0"), out, out, 1.0, 0.0)
     assert downloads == [4]  # whether something is wrong
     np.testing.assert_allclose(out.numpy(), dense.T @ x, rtol=1e-12, atol=1e-12)

@@ -63,7 +63,7 @@ class LinearOperator:
         self.shape, self.dtype, self.device = (int(rows), int(columns)), dtype, get_device(device)
         self.matvec, self.adjoint, self.arrays = matvec, adjoint, list(arrays)
 
-    def transpose(self) -> LinearOperator | None:
+    def transposed(self) -> LinearOperator | None:
         """The transpose, if it is known."""
         if self.adjoint is None:
             return None

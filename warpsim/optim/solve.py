@@ -132,7 +132,7 @@ def _record(
     result: Solve,
 ) -> None:  # fmt: skip
     """Put a solve on the tape: a product A x, whose adjoint carries -w to what A is made of, and the adjoint solve."""
-    turned = A if method in _SYMMETRIC else A.transpose()
+    turned = A if method in _SYMMETRIC else A.transposed()
     with Paused():
         product, fixed, nothing = zeros_like(b, requires_grad=True), clone(x), zeros_like(b)
         fixed.requires_grad = nothing.requires_grad = False
@@ -149,7 +149,7 @@ def _record(
                 "help: give the LinearOperator adjoint=, the product with its transpose"
             )
         w, slope = zeros_like(b, requires_grad=False), gradient_of(x)
-        inverse = M if method in _SYMMETRIC or M is None else M.transpose()
+        inverse = M if method in _SYMMETRIC or M is None else M.transposed()
         _iterate(method, turned, inverse, slope, w, target._replace(callback=None)).checked()
         if b.grad is not None:
             combine(components(b.grad), 1.0, components(b.grad), 1.0, components(w))

@@ -97,7 +97,7 @@ class Sight:
 
     def image(self, things: Sequence[Thing]) -> np.ndarray:
         """An sRGB image (h, w, 3) in [0, 1]."""
-        return draw([thing.rescale(self.center, self.radius) for thing in things], self.stage)
+        return draw([thing.scaled(self.center, self.radius) for thing in things], self.stage)
 
 
 def sight_of(

@@ -51,7 +51,7 @@ class Surface:
         """Points (k, 3) [m] between which all of it lies."""
         return self.points
 
-    def rescale(self, center: np.ndarray, length: float) -> "Surface":
+    def scaled(self, center: np.ndarray, length: float) -> "Surface":
         """The same, seen from `center` (3,), in units of `length`."""
         return Surface((self.points - center) / length, self.triangles, self.color)
 
@@ -93,7 +93,7 @@ class Balls:
         ends = np.concatenate([np.eye(3), -np.eye(3)])
         return (self.centers[:, None] + self.radii[:, None, None] * ends).reshape(-1, 3)
 
-    def rescale(self, center: np.ndarray, length: float) -> "Balls":
+    def scaled(self, center: np.ndarray, length: float) -> "Balls":
         """The same, seen from `center` (3,), in units of `length`."""
         return Balls((self.centers - center) / length, self.radii / length, self.color)
 

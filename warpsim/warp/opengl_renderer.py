@@ -340,13 +340,13 @@ class OpenGLRenderer:
         center, radius = _ball_around(things)
         height = None if self._ground is None else (self._ground - center[1]) / radius
         stage = Stage(self._camera(OVERSAMPLE, center, radius), _UP, _SUN, height)
-        return draw([thing.rescale(center, radius) for thing in things], stage)
+        return draw([thing.scaled(center, radius) for thing in things], stage)
 
     def _depth(self) -> np.ndarray:
         """How far things are along the view (h, w, 1)."""
         things = [self._place(instance) for instance in self._instances.values() if instance.visible]
         center, radius = _ball_around(things)
-        surfaces, balls = _merge([thing.rescale(center, radius) for thing in things])
+        surfaces, balls = _merge([thing.scaled(center, radius) for thing in things])
         camera = self._camera(1, center, radius)
         scene = Scene(surfaces.points, surfaces.triangles, balls.centers, balls.radii)
         distance = radius * first_hits(scene, camera.eye, camera.rays().reshape(-1, 3)).distance

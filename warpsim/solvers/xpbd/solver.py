@@ -7,9 +7,7 @@ substeps with one iteration each converge faster than the same work in iteration
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Sequence
-from numbers import Real
 from typing import Any, ClassVar
 
 from ...core.language import Kernel, launch
@@ -18,7 +16,7 @@ from ...core.runtime.arrays.fixed import Fixed
 from ...core.runtime.arrays.saved_contents import active
 from ...core.runtime.devices.capture import current_graph
 from ...core.runtime.rollout.footprint import may_run_again
-from ...errors import DivergenceError, ModelError, StateError, shown
+from ...errors import DivergenceError, ModelError, StateError
 from ..contact.contacts import Contacts
 from ..contact.surface_contacts import SurfaceContacts
 from ..graph_cache import GraphCache
@@ -34,6 +32,7 @@ from .aerodynamics import AIR, Aerodynamics
 from .alarms import Alarms
 from .attachment import Attachments
 from .bending import DIHEDRAL, ISOMETRIC, Bending
+from .checks import as_contacts, as_time, check_gradients, check_numbers, check_owners, is_number
 from .contact import ShapeContactConstraints, place_shapes
 from .distance import Springs
 from .hits import retract
@@ -83,8 +82,8 @@ class SolverXPBD(Fixed):
     ):  # fmt: skip
         refuse((model_problem(model),))
         check_contact_bands(model)
-        _check_numbers(contact_depth=contact_depth, air_density=air_density)
-        if not _is_number(relaxation) or not 0.0 < relaxation <= 1.0:
+        check_numbers(contact_depth=contact_depth, air_density=air_density)
+        if not is_number(relaxation) or not 0.0 < relaxation <= 1.0:
             raise ModelError(f"relaxation is {relaxation}\nexpected: above 0, up to 1")
         for name, word, known in (("bending", bending, (DIHEDRAL, ISOMETRIC)), ("order", order, (COLORED, JACOBI))):
             if word not in known:
@@ -145,11 +144,11 @@ class SolverXPBD(Fixed):
         """
         check_call(control, contacts, dt)
         control = self.resting if control is None else control
-        contacts, dt = _as_tuple(contacts), _as_time(dt)
-        self._check_owners(state_in, state_out, control, contacts)
+        contacts, dt = as_contacts(contacts), as_time(dt)
+        check_owners(self.model, state_in, state_out, control, contacts)
         arguments = (state_in, state_out, control, contacts, dt)
         if active():
-            self._check_gradients(state_in, state_out, control)
+            check_gradients(self.model, state_in, state_out, control)
         chosen = self._choose_substeps(state_in, control, contacts, dt)
         differentiable = bool(active()) or current_graph() is not None or may_run_again()
         self._damped = [name for name, c in self.constraints.items() if c.damps(differentiable)]
@@ -313,7 +312,7 @@ class SolverXPBD(Fixed):
 
     @damping.setter
     def damping(self, rate: float) -> None:
-        _check_numbers(damping=rate)
+        check_numbers(damping=rate)
         self._damping = self.model.dtype(rate)
 
     @property
@@ -355,8 +354,8 @@ class SolverXPBD(Fixed):
         if current_graph() is not None:
             raise StateError("residuals are asked in a capture\nexpected: outside, as the host reads them")
         control = self.resting if control is None else control
-        contacts, dt = _as_tuple(contacts), _as_time(dt)
-        self._check_owners(state, state, control, contacts)
+        contacts, dt = as_contacts(contacts), as_time(dt)
+        check_owners(self.model, state, state, control, contacts)
         trial, own = self.model.state(requires_grad=False), self.constraints
         trial.assign(state)
         with keep_contents(a for touching in contacts for a in touching.readings):
@@ -368,34 +367,6 @@ class SolverXPBD(Fixed):
                 return residuals(self.constraints, self.workspace.x)
             finally:
                 self._put(constraints=own)
-
-    def _check_owners(
-        self, state_in: State, state_out: State, control: Control, contacts: Sequence[Contacts | SurfaceContacts]
-    ) -> None:
-        arguments: list[tuple[str, Any, type]] = [
-            ("state_in", state_in, State),
-            ("state_out", state_out, State),
-            ("control", control, Control),
-        ]
-        for name, thing, kind in [*arguments, *(("contacts", touching, object) for touching in contacts)]:
-            if not isinstance(thing, kind):
-                raise StateError(f"{name} is {type(thing).__name__}\nexpected: a {kind.__name__} of the solver's model")
-            if thing.model is not self.model:
-                raise StateError(f"{name} belongs to another model\nhelp: make it with the solver's model")
-            thing.check_replaced(name)
-        self.model.check_replaced("model")
-
-    def _check_gradients(self, state_in: State, state_out: State, control: Control) -> None:
-        """Raise `StateError` for a state that would cut gradients on their way, which leaves wrong ones behind it."""
-        if state_out.particle_q.requires_grad and state_out.particle_qd.requires_grad:
-            return
-        sources = {"state_in": state_in.arrays, "control": control.arrays, "the model": vars(self.model)}
-        for name, arrays in sources.items():
-            if any(getattr(a, "requires_grad", False) for a in arrays.values()):
-                raise StateError(
-                    f"state_out has no gradients, and {name} has: on a tape they would end here\n"
-                    "help: model.state(requires_grad=True) for every state of a rollout"
-                )
 
     # ----- graphs ---------------------------------------------------------------------------------
 
@@ -417,36 +388,3 @@ class SolverXPBD(Fixed):
                 "not finite\n"
                 "help: more substeps, less stiffness, or look for particles that start inside of each other"
             )
-
-
-def _as_tuple(
-    contacts: Contacts | SurfaceContacts | Sequence[Contacts | SurfaceContacts] | None,
-) -> tuple[Contacts | SurfaceContacts, ...]:
-    """Contacts of a step, of which there may be none, one, or several; raises `StateError` for anything else."""
-    listed = () if contacts is None else tuple(contacts) if isinstance(contacts, list | tuple) else (contacts,)
-    for touching in listed:
-        if not isinstance(touching, Contacts | SurfaceContacts):
-            raise StateError(f"contacts is {touching!r}\nexpected: Contacts, SurfaceContacts, a list of them, or None")
-    return listed
-
-
-def _as_time(dt: Any) -> float:
-    """A time step as a float; raises `StateError` for what is none, and for one that is not above zero."""
-    try:
-        seconds = math.nan if isinstance(dt, str | bytes | bytearray) else float(dt)
-    except (TypeError, ValueError):
-        seconds = math.nan
-    if not (math.isfinite(seconds) and seconds > 0.0):
-        raise StateError(f"dt is {shown(dt)}\nexpected: a time step above 0 [s]")
-    return seconds
-
-
-def _check_numbers(**numbers: float) -> None:
-    """Raise `ModelError` for what is no number, below zero, NaN or infinity."""
-    for name, value in numbers.items():
-        if not (_is_number(value) and value >= 0.0):
-            raise ModelError(f"{name} is {value}\nexpected: 0 or more")
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, Real) and math.isfinite(value)
