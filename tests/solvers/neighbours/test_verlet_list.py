@@ -24,13 +24,17 @@ def near_pairs(q, skin, period):
     return {(int(i), int(j)) for i, j in np.argwhere(near)}
 
 
+def in_one_world(q, device):
+    return wp.zeros(len(q), dtype=int, device=device)
+
+
 def lists_of(q, skin, period, device="cpu", dtype=wp.float64):
     """The list, and the packed particles in its order."""
     vec4 = wp.types.vector(4, dtype)
     source = wp.array(q, dtype=vec4, device=device)
     target = wp.zeros_like(source)
     lists = VerletList(len(q), skin, 2.0 * q[:, 3].max(initial=0.0) + skin, period, dtype, device)
-    lists.rebuild(source, target)
+    lists.rebuild(source, in_one_world(q, device), target)
     return lists, source, target
 
 
@@ -61,11 +65,12 @@ def test_long_rows_hold_all_neighbours():
     q = random_particles(np.random.default_rng(6), 200, 0.4)
     q[7] = (0.2, 0.2, 0.2, 0.15)
     lists, source, target = lists_of(q, 0.02, (0.0, 0.0, 0.0))
+    world = in_one_world(q, "cpu")
     assert np.diff(lists.rows.offsets.numpy()).max() > 4 * lists._near.shape[1]
     pairs = pairs_of(lists)
     assert len(set(pairs)) == len(pairs) and set(pairs) == near_pairs(q, 0.02, (0.0, 0.0, 0.0))
     with wp.ScopedCapture() as capture:
-        lists.rebuild(source, target)
+        lists.rebuild(source, world, target)
     q[:, :3] = q[::-1, :3]
     source.assign(q)
     wp.capture_launch(capture.graph)
@@ -110,7 +115,7 @@ def test_what_is_kept_per_pair_follows_it_through_rebuilds():
         moved = source.numpy()
         moved[:, :3] += rng.uniform(-0.02, 0.02, (200, 3))
         source.assign(moved)
-        lists.rebuild(source, target)
+        lists.rebuild(source, in_one_world(q, "cpu"), target)
         kept = wp.zeros(lists.rows.capacity, dtype=wp.float64)
         lists.carry(values, kept)
 

@@ -7,7 +7,6 @@ neighbours, so that places are the same on any number of threads.
 
 from __future__ import annotations
 
-
 import numpy as np
 
 from ...core.language import (
@@ -57,7 +56,7 @@ class _Crowd:
         self._moved, self._seen = empty(n, vec4d, cpu), empty(n, vec4d, cpu)
         self._way, self._way_sorted = zeros(n, vec3d, cpu), empty(n, vec3d, cpu)
         self._number, self._number_sorted = array(np.arange(n, dtype=np.int32), device=cpu), empty(n, int32, cpu)
-        self._overlap = zeros(1, float64, cpu)
+        self._overlap, self._world = zeros(1, float64, cpu), zeros(n, int32, cpu)
 
     def sweep(self) -> float:
         """Push once, unless no two overlap; returns the largest overlap before [m]."""
@@ -81,7 +80,7 @@ class _Crowd:
 
     def _sort(self) -> None:
         sort = self._lists.sort
-        self._lists.rebuild(self._q, self._moved)
+        self._lists.rebuild(self._q, self._world, self._moved)
         self._q, self._moved = self._moved, self._q
         copy(self._seen, self._q)
         sort.gather(self._way, self._way_sorted)
