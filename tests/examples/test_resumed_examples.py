@@ -117,9 +117,16 @@ def command(folder, name, *more):
     return [sys.executable, "-c", code, "run", name, *options(folder, name, *more)]
 
 
+KILLS = [
+    pytest.param(name, threads, marks=[] if threads == 1 + k % 2 else [pytest.mark.nightly])
+    for k, name in enumerate(KILLED)
+    for threads in (1, 2)
+]
+"""By day each solver once; with both numbers of threads a process that saves is killed in tests/solvers/saved."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("name", KILLED)
+@pytest.mark.parametrize(("name", "threads"), KILLS)
 def test_a_killed_run_goes_on(name, threads, tmp_path):
     """SIGKILL some time after a save, more than once, and then to the end."""
     whole, part = tmp_path / "whole", tmp_path / "part"
