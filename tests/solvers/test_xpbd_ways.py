@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.interpolate import RegularGridInterpolator
-from xpbd_scenes import closed_box
+from xpbd_scenes import closed_box, stirred
 
 import warpsim as wp
 from warpsim.solvers import ModelBuilder, ShapeConfig, SolverXPBD
@@ -100,3 +100,27 @@ def test_a_bead_runs_up_a_half_pipe_in_the_time_of_its_energy(radius, restitutio
     along = np.array([0.0, *(q[0, 0] for q, _ in flight(builder, 80))])
     expected = quad(lambda x: np.sqrt((1 + x * x) / (400 - G * x * x)), 0, 1.5)[0]
     assert np.isclose(np.interp(1.5, along, np.arange(81) * H), expected, rtol=0.03)
+
+
+def test_gradients_of_what_is_pressed_between_shapes_without_moving_there():
+    """A filled body that starts inside of a box: some of its corners end where the box has pushed them."""
+    builder = ModelBuilder()
+    builder.add_soft_grid((0, 0.02, 0), (0, 0, 0, 1), (0, -1, 0), 2, 2, 2, 0.1, 0.1, 0.1, 300.0, youngs_modulus=5e3)
+    builder.add_pressure(range(builder.triangles.count), 1.2, 1e4)
+    builder.add_shape_box((0.3, 0.0, 0.0, 0, 0, 0, 1), 0.15, 0.3, 0.3)
+    builder.add_ground_plane()
+    model = stirred(builder, 0.2).finalize(device="cpu", dtype=wp.float64, requires_grad=True)
+    solver, places = SolverXPBD(model, substeps=1), model.particle_q.numpy()
+    way = np.random.default_rng(3).normal(size=places.shape)
+
+    def end(step):
+        before, after = model.state(), model.state()
+        before.particle_q.assign(places + step * way)
+        with wp.Tape() as tape:
+            solver.step(before, after, None, None, 0.01)
+        tape.backward(grads={after.particle_q: wp.ones(model.particle_count, dtype=wp.vec3d)})
+        return after.particle_q.numpy().sum(), (before.particle_q.grad.numpy() * way).sum()
+
+    slope = (end(1e-7)[0] - end(-1e-7)[0]) / 2e-7
+    assert end(0.0)[1] == pytest.approx(slope, rel=1e-5)
+    assert np.isfinite(model.particle_mass.grad.numpy()).all()

@@ -40,7 +40,8 @@ class Contacts(Fixed):
     never do so later. Particles of different bodies may start in touch; those that start inside of each other are
     left alone, with a `StartWarning`.
 
-    neighbors: (particles, capacity), counts: (particles,) of all that were found, more than capacity ones included.
+    neighbors: (particles, capacity), counts: (particles,) of all that were found, more than capacity ones included;
+    marks: bits of neighbours for solvers.
     bodies: the number of each particle's, (particles,).
     Raises `ModelError` for numbers without meaning, and for particles that rest at the same place without a spring
     between them: they are no neighbours, and no direction leads apart.
@@ -69,6 +70,7 @@ class Contacts(Fixed):
         self._cell = 2.0 * float(radius.max(initial=0.0)) + margin or 1.0  # of the grid, whatever radii come later
         self.neighbors = zeros((n, capacity), int32, model.device)
         self.counts = zeros(n, int32, model.device)
+        self.marks = zeros((n, (capacity + 31) // 32), int32, model.device)
         self.grid = HashGrid(64, 64, 64, device=model.device, dtype=model.dtype)
         self.grid.reserve(n, model.world_count > 1)  # steps that are replayed from checkpoints may not allocate
         self.start = zeros(n, model.vec3, model.device)
@@ -93,7 +95,7 @@ class Contacts(Fixed):
     @property
     def scratch(self) -> list[Any]:
         """What every step fills before it reads it, for `wp.checkpoint`."""
-        return [*self._lists, self.grid]
+        return [*self._lists, self.marks, self.grid]
 
     @property
     def _lists(self) -> list[Any]:

@@ -36,12 +36,13 @@ _ROUNDS = 8  # of velocities after impacts: each leaves about a quarter of impac
 
 @struct
 class Near:
-    """Particles near to each particle, as `Contacts` lists them. touching: how many of them each one meets; world: in
-    which it is."""
+    """Particles near to each particle, as `Contacts` lists them. touching: how many of them each one meets; marks:
+    which, or with which it has an impact, a bit for each; world: in which it is."""
 
     neighbors: array2d(dtype=int32)
     counts: array(dtype=int32)
     touching: array(dtype=int32)
+    marks: array2d(dtype=int32)
     world: array(dtype=int32)
 
 
@@ -51,6 +52,23 @@ def near_count(near: Near, i: int32) -> int32:
     return min(near.counts[i], near.neighbors.shape[1])
 
 
+@func
+def mark(near: Near, i: int32, n: int32, count: int32, bits: int32, applies: bool) -> int32:
+    """The bits of a word of `count` marks, one more or not; a whole word is written."""
+    if applies:
+        bits = bits | (int32(1) << (n & 31))
+    if (n & 31) == 31 or n == count - 1:
+        near.marks[i, n >> 5] = bits
+        bits = int32(0)
+    return bits
+
+
+@func
+def is_marked(near: Near, i: int32, n: int32) -> bool:
+    """Whether the pair of a particle and its n-th neighbour is marked."""
+    return ((near.marks[i, n >> 5] >> (n & 31)) & 1) == 1
+
+
 class ParticleContactConstraints(Fixed):
     """Particles of a model against each other."""
 
@@ -58,7 +76,8 @@ class ParticleContactConstraints(Fixed):
         self.model = model
 
     def _near(self, contacts: Contacts, workspace: Workspace) -> Near:
-        return Near(contacts.neighbors, contacts.counts, workspace.touching, self.model.particle_world)
+        lists = [contacts.neighbors, contacts.counts, workspace.touching, contacts.marks]
+        return Near(*lists, self.model.particle_world)
 
     def forget(self, workspace: Workspace) -> None:
         """Begin a substep, in which nothing has met anything."""
@@ -79,7 +98,7 @@ class ParticleContactConstraints(Fixed):
         m, w = self.model, workspace
         near, surface = self._near(contacts, w), [contacts.friction, contacts.restitution]
         free = [gravity, h, m.particle_radius, w.inv_mass, w.start, w.arrival]
-        launch(count_impacts, m.particle_count, [near, *free[1:]], device=m.device)
+        launch(count_impacts, m.particle_count, [near, *free, w.onward], device=m.device)
         for _ in range(_ROUNDS):
             launch(rebound, m.particle_count, [near, *surface, *free, w.onward, w.v, w.rebound], device=m.device)
             copy(w.v, w.rebound)
@@ -116,6 +135,23 @@ def meet(before: Vec[3, Float], offset: Vec[3, Float], keep: Float) -> bool:
 
 
 @func
+def impact_of(
+    before: Vec[3, Float], way: Vec[3, Float], coming: Vec[3, Float], keep: Float, slow: Float
+) -> tuple[Float, Vec[3, Float], Float]:  # fmt: skip
+    """When in a substep two particles meet that arrive faster than `slow`, with the normal and the speed of that
+    moment [m/s]; the part of the substep is 1 for those that do not."""
+    air, along, far = dot(before, before) - keep * keep, dot(before, way), dot(way, way)
+    root = along * along - far * air
+    if keep > 0.0 and along < 0.0 and root > 0.0:
+        t = max(air, air * 0.0) / (sqrt(root) - along)
+        normal = normalize(before + t * way)
+        arrival = dot(coming, normal)
+        if t < 1.0 and arrival < -slow:
+            return t, normal, arrival
+    return keep * 0.0 + 1.0, way * 0.0, keep * 0.0
+
+
+@func
 def meeting(
     before: Vec[3, Float], offset: Vec[3, Float], coming: Vec[3, Float], keep: Float, slow: Float, i: int32, j: int32
 ) -> tuple[Float, Vec[3, Float], Float, Float]:  # fmt: skip
@@ -126,20 +162,14 @@ def meeting(
     has passed through since; what has done so more slowly has a depth below zero.
     """
     way = offset - before
-    once, far = length(before), length(way)
-    air, along = once * once - keep * keep, dot(before, way)
-    root = along * along - far * far * air
-    if keep > 0.0 and along < 0.0 and root > 0.0:
-        t = max(air, air * 0.0) / (sqrt(root) - along)
-        at_impact = normalize(before + t * way)
-        arrival = dot(coming, at_impact)
-        if t < 1.0 and arrival < -slow:
-            return keep - dot(offset, at_impact), at_impact, 1.0 - t, arrival
-    distance = length(offset)
+    t, at_impact, arrival = impact_of(before, way, coming, keep, slow)
+    if t < 1.0:
+        return keep - dot(offset, at_impact), at_impact, 1.0 - t, arrival
+    once, distance = length(before), length(offset)
     normal, depth = direction(offset, distance, i, j), keep - distance
     speed, touched = dot(coming, normal), depth * 0.0
     if depth > 0.0:
-        touched = since_contact(once, keep, depth, far)
+        touched = since_contact(once, keep, depth, length(way))
     turn = turned_normal(normal, direction(before, once, i, j), touched)
     if depth <= 0.0 or speed > -slow - 2.0 * length(turn) * length(coming):
         speed = speed * 0.0
@@ -150,12 +180,14 @@ def meeting(
 def count_overlaps(near: Near, radius: array(dtype=Any), start: array(dtype=Any), x: array(dtype=Any)):
     """How many others each particle meets."""
     i = tid()
-    a, p, met = x[i], start[i], int32(0)
-    for n in range(near_count(near, i)):
+    a, p, met, bits, count = x[i], start[i], int32(0), int32(0), near_count(near, i)
+    for n in range(count):
         j = near.neighbors[i, n]
         b = x[j]
-        if a[3] + b[3] > 0.0 and meet(p - start[j], position(a) - position(b), radius[i] + radius[j]):
+        meets = a[3] + b[3] > 0.0 and meet(p - start[j], position(a) - position(b), radius[i] + radius[j])
+        if meets:
             met += 1
+        bits = mark(near, i, n, count, bits, meets)
     near.touching[i] = met
 
 
@@ -182,11 +214,11 @@ def separate(
     total, away, late = position(a) * 0.0, position(a) * 0.0, position(a) * 0.0
     if near.touching[i] > 0:
         for n in range(near_count(near, i)):
-            j = near.neighbors[i, n]
-            b, keep = x[j], radius[i] + radius[j]
-            w = a[3] + b[3]
-            before, offset = start[i] - start[j], position(a) - position(b)
-            if w > 0.0 and meet(before, offset, keep):
+            if is_marked(near, i, n):
+                j = near.neighbors[i, n]
+                b, keep = x[j], radius[i] + radius[j]
+                w = a[3] + b[3]
+                before, offset = start[i] - start[j], position(a) - position(b)
                 depth, normal, touched, speed = meeting(before, offset, v[i] - v[j], keep, slow, i, j)
                 if depth > 0.0:
                     part = share(near, i, j, w) / w
@@ -209,18 +241,24 @@ def separate(
 
 @kernel
 def count_impacts(
-    near: Near, h: Any, radius: array(dtype=Any), inv_mass: array(dtype=Any), start: array(dtype=Any),
-    arrival: array(dtype=Any),
+    near: Near, gravity: array(dtype=Any), h: Any, radius: array(dtype=Any), inv_mass: array(dtype=Any),
+    start: array(dtype=Any), arrival: array(dtype=Any), onward: array(dtype=Any),
 ):  # fmt: skip
-    """How many others the free motion of each particle leads into."""
+    """How many others the free motion of each particle leads into, and which of them it has impacts with.
+
+    onward: velocities of the arrival as shapes have turned them, see `hits.carry_on_with`.
+    """
     i = tid()
-    met = int32(0)
-    for n in range(near_count(near, i)):
+    met, bits, count, slow = int32(0), int32(0), near_count(near, i), 2.0 * h * length(gravity[near.world[i]])
+    for n in range(count):
         j = near.neighbors[i, n]
-        before = start[i] - start[j]
-        ends = before + h * (arrival[i] - arrival[j])
-        if inv_mass[i] + inv_mass[j] > 0.0 and meet(before, ends, radius[i] + radius[j]):
+        before, coming, keep = start[i] - start[j], arrival[i] - arrival[j], radius[i] + radius[j]
+        impact = False
+        if inv_mass[i] + inv_mass[j] > 0.0 and meet(before, before + h * coming, keep):
             met += 1
+            _, normal, _, speed = meeting(before, before + h * coming, coming, keep, slow, i, j)
+            impact = speed < 0.0 and dot(onward[i] - onward[j], normal) < 0.0
+        bits = mark(near, i, n, count, bits, impact)
     near.touching[i] = met
 
 
@@ -230,27 +268,24 @@ def rebound(
     radius: array(dtype=Any), inv_mass: array(dtype=Any), start: array(dtype=Any), arrival: array(dtype=Any),
     onward: array(dtype=Any), v: array(dtype=Any), after: array(dtype=Any),
 ):  # fmt: skip
-    """Velocities of particles whose free motion led into each other: along the normal -e times that of the arrival,
-    with the friction of that impulse.
-
-    onward: velocities of the arrival as shapes have turned them, see `hits.carry_on_with`.
-    """
+    """Velocities of particles with impacts: along the normal -e times that of the arrival, with the friction of that
+    impulse."""
     i = tid()
     u, slow = v[i], 2.0 * h * length(gravity[near.world[i]])
     total = u * 0.0
     if near.touching[i] > 0:
         for n in range(near_count(near, i)):
-            j = near.neighbors[i, n]
-            w = inv_mass[i] + inv_mass[j]
-            before, coming, keep = start[i] - start[j], arrival[i] - arrival[j], radius[i] + radius[j]
-            if w > 0.0 and meet(before, before + h * coming, keep):
-                _, normal, _, speed = meeting(before, before + h * coming, coming, keep, slow, i, j)
-                onto = dot(onward[i] - onward[j], normal)
-                if speed < 0.0 and onto < 0.0:
-                    slip = u - v[j]
-                    away = dot(slip, normal)
-                    gain = -restitution[0] * onto - away
-                    hold = mu[0] * max(gain, h * 0.0)
-                    change = gain * normal - friction_loss(slip - away * normal, hold, hold)
-                    total = total + (share(near, i, j, w) * inv_mass[i] / w) * change
+            if is_marked(near, i, n):
+                j = near.neighbors[i, n]
+                w = inv_mass[i] + inv_mass[j]
+                before, coming, keep = start[i] - start[j], arrival[i] - arrival[j], radius[i] + radius[j]
+                t, normal, _ = impact_of(before, h * coming, coming, keep, slow)
+                if t >= 1.0:
+                    normal = normalize(before + h * coming)
+                slip = u - v[j]
+                away = dot(slip, normal)
+                gain = -restitution[0] * dot(onward[i] - onward[j], normal) - away
+                hold = mu[0] * max(gain, h * 0.0)
+                change = gain * normal - friction_loss(slip - away * normal, hold, hold)
+                total = total + (share(near, i, j, w) * inv_mass[i] / w) * change
     after[i] = u + total

@@ -69,7 +69,7 @@ def sweep_with(distance: Func, is_table: bool, passes: bool = False) -> Any:
         a: Vec[3, Float], b: Vec[3, Float], keep: Float, scale: Vec[3, Float], source: uint64, heights: Array[Float, 2]
     ) -> Float:
         """From a to b in the obstacle's frame: the part of the way until the distance is `keep`; 1 if it stays above,
-        0 if it begins below."""
+        or does not move, 0 if it begins below."""
         way = b - a
         far = length(way)
         t, gap, pace, stride = far * 0.0, far, far, least * far
@@ -79,6 +79,8 @@ def sweep_with(distance: Func, is_table: bool, passes: bool = False) -> Any:
         if is_table:  # whose distances are those from the slope below
             pace = min(scale[0] / far.dtype(heights.shape[0] - 1), scale[1] / far.dtype(heights.shape[1] - 1))
             steps += int32(min(far / pace, far.dtype(_PACES)))
+        if not far > 0.0:  # what does not move comes nowhere; and there is nothing to divide by
+            t, steps = t + 1.0, int32(0)
         while steps > 0:
             above, normal = distance(a + t * way, scale, source, heights, keep + far)
             gap = above - keep
