@@ -89,7 +89,8 @@ def run(args, cfl):
         for number, wall in enumerate(pool()):
             film.stand(f"wall{number}", wall)
         for time in film.frames(Saves(args, scene)):
-            scene.heights = advance(*scene.heights, args.steps if time else 0, cfl)
+            old, new = scene.heights
+            scene.heights = advance(old, new, args.steps if time else 0, cfl)
             before, now = (heights.numpy() for heights in scene.heights)
             points = np.stack([x, DEPTH + now, z], axis=-1).reshape(-1, 3)
             light = np.clip(0.25 + 2.5 * now.reshape(-1, 1) / HEIGHT, 0.0, 1.0)

@@ -205,7 +205,7 @@ def use_operator(o):
     o.matvec(b, y, y, 1.0, 0.0)
     wp.optim.linear.cg(o, b, x, maxiter=20)
     if o.adjoint is not None:
-        o.transpose().matvec(b, x, x, 1.0, 0.0)
+        o.transposed().matvec(b, x, x, 1.0, 0.0)
     return [y.numpy().copy(), x.numpy().copy(), len(repr(o))]
 
 

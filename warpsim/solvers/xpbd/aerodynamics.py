@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.language import abs, array, cross, dot, int32, kernel, launch, length, tid, vec3i, zeros
+from ...core.language import abs, array, cross, dot, int32, kernel, launch, length, struct, tid, vec3i, zeros
 from ...core.runtime.arrays.fixed import Fixed
 from .particle import position
 
@@ -58,10 +58,18 @@ class Aerodynamics(Fixed):
         """Forces [N] of this moment: those that are given, and the wind's; and what particles weigh in it."""
         m, w = self.model, workspace
         many, air = m.world_count > 1, [control.wind, m.particle_world, self.density]
-        args = [self.firsts, self.around, m.tri_indices, m.tri_drag, m.tri_lift, *air]
+        args = [Corners(self.firsts, self.around), m.tri_indices, m.tri_drag, m.tri_lift, *air]
         launch(press_in(many), m.particle_count, [*args, applied, w.x, w.v, w.force, self.rate], device=m.device)
         args = [w.inv_mass, self.rate, control.gravity, m.particle_world, h, w.force, w.x]
         launch(weigh_in(many), m.particle_count, args, device=m.device)
+
+
+@struct
+class Corners:
+    """Triangles around each particle: `around` from `firsts` of a particle on, to that of the next."""
+
+    firsts: array(dtype=int32)
+    around: array(dtype=int32)
 
 
 @functools.cache
@@ -70,10 +78,9 @@ def press_in(many: bool) -> Any:
 
     @kernel
     def press(
-        firsts: array(dtype=int32), around: array(dtype=int32), triangles: array(dtype=vec3i), drag: array(dtype=Any),
-        lift: array(dtype=Any), wind: array(dtype=Any), world: array(dtype=int32), density: Any,
-        applied: array(dtype=Any), x: array(dtype=Any), v: array(dtype=Any), force: array(dtype=Any),
-        rate: array(dtype=Any),
+        corners: Corners, triangles: array(dtype=vec3i), drag: array(dtype=Any), lift: array(dtype=Any),
+        wind: array(dtype=Any), world: array(dtype=int32), density: Any, applied: array(dtype=Any),
+        x: array(dtype=Any), v: array(dtype=Any), force: array(dtype=Any), rate: array(dtype=Any),
     ):  # fmt: skip
         """Each particle sums up its thirds of the forces on the triangles around it: no two threads write to one.
 
@@ -84,8 +91,8 @@ def press_in(many: bool) -> Any:
             own = world[p]
         total = applied[p]
         steepness = density * 0.0
-        for n in range(firsts[p], firsts[p + 1]):
-            t = around[n]
+        for n in range(corners.firsts[p], corners.firsts[p + 1]):
+            t = corners.around[n]
             i, j, k = triangles[t][0], triangles[t][1], triangles[t][2]
             a = position(x[i])
             area = 0.5 * cross(position(x[j]) - a, position(x[k]) - a)

@@ -252,8 +252,7 @@ def touch_with(distance: Func, shape_type: ShapeType) -> Any:
                 depth, inward, left = strike(shape, once, here, keep, depth, inward, touched, scale, heights)
                 if left > 0.0:
                     n, touched, slow, bend = quat_rotate(rotation, inward), left, 2.0 * fall, 0.0 * h
-        angular = spatial_top(twist)
-        if left > 0.0 and dot(angular, angular) > 0.0:
+        if left > 0.0:  # also of a shape that rests, whose turning has a derivative
             depth, n, u, touched = strike_turning(
                 shape, begun, p, keep, depth, n, left, pose, twist, scale, heights
             )  # fmt: skip

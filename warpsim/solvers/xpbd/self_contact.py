@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .workspace import Workspace
 
 _ROUNDS = 8  # of velocities after impacts: each leaves about a quarter of impacts with two at once
+_PUSHES, _STOPS, _BOUNCES = 0, 1, 2  # of impacts: what a correction makes of them, beside pushing apart
 
 
 @struct
@@ -89,7 +90,8 @@ class ParticleContactConstraints(Fixed):
         near, surface = self._near(contacts, w), [contacts.friction, contacts.restitution]
         moving = [gravity, h, m.particle_radius, w.start, w.v, w.x]
         launch(count_overlaps, m.particle_count, [near, m.particle_radius, w.start, w.x], device=m.device)
-        args = [near, int(contacts.bounces), int(first), *surface, *moving, w.apart, w.shove]
+        kind = _BOUNCES if contacts.bounces else _STOPS if first else _PUSHES
+        args = [near, kind, *surface, *moving, w.apart, w.shove]
         launch(separate, m.particle_count, args, device=m.device)
         copy(w.x, w.apart)
 
@@ -200,7 +202,7 @@ def stopping(coming: Vec[3, Float], normal: Vec[3, Float], mu: Float) -> Vec[3, 
 
 @kernel
 def separate(
-    near: Near, bounces: int32, first: int32, mu: array(dtype=Any), restitution: array(dtype=Any),
+    near: Near, kind: int32, mu: array(dtype=Any), restitution: array(dtype=Any),
     gravity: array(dtype=Any), h: Any, radius: array(dtype=Any), start: array(dtype=Any), v: array(dtype=Any),
     x: array(dtype=Any), apart: array(dtype=Any), shove: array(dtype=Any),
 ):  # fmt: skip
@@ -222,15 +224,15 @@ def separate(
                 depth, normal, touched, speed = meeting(before, offset, v[i] - v[j], keep, slow, i, j)
                 if depth > 0.0:
                     part = share(near, i, j, w) / w
-                    if speed < 0.0 and bounces != 0:
+                    if speed < 0.0 and kind == _BOUNCES:
                         away = away + part * (1.0 + restitution[0]) * depth * normal
                     else:
                         way = offset - before
-                        if bounces != 0:
+                        if kind == _BOUNCES:
                             left = clamp(keep - length(before), keep * 0.0, depth)
                             away = away + part * left * normal
                             depth = depth - left
-                        elif speed < 0.0 and first != 0:
+                        elif speed < 0.0 and kind == _STOPS:
                             late = late + part * (1.0 - touched) * stopping(h * (v[i] - v[j]), normal, mu[0])
                         slid = friction_loss(touched * (way - dot(way, normal) * normal), mu[0] * depth, mu[0] * depth)
                         total = total + part * (depth * normal - slid)
