@@ -26,6 +26,7 @@ import numpy as np
 from attribute_owners import FREE, HUGE, INNER, KEPT, OWNERS, Afloat, Scene
 
 import warpsim as wp
+from warpsim.core.runtime.launches.launcher import LaunchCall
 from warpsim.errors import CompilerError, WarpsimError
 
 SECONDS = 60
@@ -55,7 +56,7 @@ def attributes(owner, prefix="", depth=3, seen=None):
 def parts(value, path):
     if isinstance(value, dict):
         return [(v, f"{path}[{k!r}]") for k, v in value.items()]
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple) and not isinstance(value, LaunchCall):  # whose launcher all launches share
         return [(v, f"{path}[{k}]") for k, v in enumerate(value[:3])]
     return [(value, path)]
 
