@@ -111,7 +111,7 @@ def test_what_views_refuse():
     builder = ModelBuilder()
     builder.add_world(scene(), 2)
     model = builder.finalize()
-    for number in (-1, 2):
+    for number in (-1, 2, "a", 0.5, None):
         with pytest.raises(ModelError, match="expected: 0 to 1"):
             model.world(number)
     with pytest.raises(FixedAttributeError, match="assign"):
@@ -121,6 +121,15 @@ def test_what_views_refuse():
     with pytest.raises(ModelError, match="expected: one of particle"):
         model.world(0).rows("cloth")
     assert model.world(1).rows("world") == range(1, 2)
+
+
+@pytest.mark.parametrize("place", [(np.nan, 0, 0), (0, np.inf, 0), (0, 0, -np.inf, 0, 0, 0, 1)])
+def test_frames_of_worlds_are_finite(place):
+    frames = np.zeros((2, len(place)))
+    frames[:, 3:] = place[3:]
+    frames[1] = place
+    with pytest.raises(ModelError, match="xforms of world 1 are not finite"):
+        ModelBuilder().add_world(scene(), 2, frames)
 
 
 def test_one_world_is_the_plain_model():

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from ...arguments import checked
-from ...errors import FixedAttributeError, ModelError
+from ...errors import FixedAttributeError, ModelError, shown
 
 if TYPE_CHECKING:
     from .control import Control
@@ -23,8 +24,8 @@ class WorldView:
     """
 
     def __init__(self, owner: Model | State | Control, model: Model, number: int):
-        if not 0 <= number < model.world_count:
-            raise ModelError(f"world is {number}\nexpected: 0 to {model.world_count - 1}")
+        if not isinstance(number, Integral) or not 0 <= number < model.world_count:
+            raise ModelError(f"world is {shown(number)}\nexpected: 0 to {model.world_count - 1}")
         vars(self).update(_owner=owner, _model=model, number=int(number))
 
     @checked

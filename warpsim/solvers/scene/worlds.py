@@ -82,6 +82,8 @@ def _poses(xforms: ArrayLike, n: int) -> np.ndarray:
         raise ModelError(
             f"xforms have shape {np.shape(xforms)}\nexpected: ({n}, 3) positions, or ({n}, 7) with unit quaternions"
         )
+    if not np.isfinite(poses).all():
+        raise ModelError(f"xforms of world {int(np.argmin(np.isfinite(poses).all(axis=1)))} are not finite")
     return poses
 
 
