@@ -68,12 +68,12 @@ def grains():
 
 
 def poured():
-    """Grains out of a nozzle onto a floor."""
+    """Grains out of a nozzle onto a floor; a run of any length goes on when the nozzle is empty."""
     builder = ModelBuilder()
     grains = builder.add_particles(np.zeros((60, 3)), 0.0, 1e-2, 0.01)
     builder.add_ground_plane()
     model = builder.finalize()
-    stream = GrainStream(grains, (0, 0.2, 0), (0, -1, 0), 0.05, 300.0)
+    stream = GrainStream(grains, (0, 0.2, 0), (0, -1, 0), 0.05, 300.0, exhausted="stop")
     solver = SolverDEM(model, Material(1e6), substeps=25, streams=[stream])
     return {"solver": solver, "state": model.state(), "control": model.control()}
 
@@ -89,7 +89,8 @@ def fluid(kind=SolverSPH, streams=False):
     for normal, point in (((1, 0, 0), (0, 0, 0)), ((0, 0, 1), (0, 0, 0)), ((0, 0, -1), (0, 0, 0.11))):
         builder.add_shape_plane(normal, point)
     model = builder.finalize()
-    options = {"streams": [FluidStream(more, (0.05, 0.2, 0.05), (0, -0.8, 0), 0.03)]} if streams else {}
+    nozzles = [FluidStream(more, (0.05, 0.2, 0.05), (0, -0.8, 0), 0.03, exhausted="stop")]
+    options = {"streams": nozzles} if streams else {}
     solver = kind(model, Fluid(sound=12.0), bounds=((-0.1, -0.1, -0.1), (0.4, 0.4, 0.2)), **options)
     return {"solver": solver, "state": model.state(), "control": model.control()}
 
