@@ -1,8 +1,9 @@
-"""Many small cloths at once: worlds of one model beside as many models in turn, and beside one large cloth.
+"""Many small scenes at once: worlds of one model beside as many models in turn, and beside one large scene.
 
-    python -m benchmarks.worlds [worlds [cells]]    # default: 256 of 16 x 16; a minute
+    python -m benchmarks.worlds [cloths|pools [worlds [cells]]]    # default: 256 cloths of 16 x 16; a minute
 
-All have as many particles, the large cloth about as many. Sides take turns and minima are reported.
+All have as many particles, the large one about as many. Pools are sheets of water beside a wall.
+Sides take turns and minima are reported.
 """
 
 from __future__ import annotations
@@ -11,28 +12,63 @@ import math
 import sys
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmarks.cloth import DT, SUBSTEPS, sheet, timed
-from warpsim.solvers import ModelBuilder, SolverXPBD
+from warpsim.solvers import Fluid, Model, ModelBuilder, SolverSPH, SolverXPBD
+from warpsim.solvers.sph.filling import add_fluid_box
+
+SPACING = 1.0 / 16.0  # of particles of water [m]
 
 
-def stepper(builder: ModelBuilder) -> tuple[int, Callable[[], Any]]:
+class Kind(NamedTuple):
+    """A scene by its cells along a side; the solver of a model of it; how many cells a side has for some particles."""
+
+    scene: Callable[[int], ModelBuilder]
+    solver: Callable[[Model], Any]
+    side: Callable[[int], int]
+    dt: float
+
+
+def pool(cells: int) -> ModelBuilder:
+    """A square of water in a corner."""
+    builder, side = ModelBuilder(), cells * SPACING
+    add_fluid_box(builder, (0.0, 0.0, 0.0), (side, side, 0.0), SPACING)
+    builder.add_ground_plane()
+    builder.add_shape_plane((1.0, 0.0, 0.0))
+    return builder
+
+
+def water(model: Model) -> SolverSPH:
+    """A basin twice as wide and high as the fluid in it."""
+    side = 2.0 * float(model.particle_q.numpy().max())
+    bounds = ((0.0, 0.0, 0.0), (side, side, 0.0))
+    return SolverSPH(model, Fluid(sound=60.0), 2, substeps=SUBSTEPS, bounds=bounds)
+
+
+KINDS = {
+    "cloths": Kind(sheet, lambda model: SolverXPBD(model, SUBSTEPS), lambda count: math.isqrt(count) - 1, DT),
+    "pools": Kind(pool, water, math.isqrt, 2.0e-3),
+}
+
+
+def stepper(kind: Kind, builder: ModelBuilder) -> tuple[int, Callable[[], Any]]:
     """How many particles a scene has, and a function that advances it by a frame."""
     model = builder.finalize("cpu")
-    solver, state = SolverXPBD(model, SUBSTEPS), model.state()
-    return model.particle_count, lambda: solver.step(state, state, None, None, DT)
+    solver, state = kind.solver(model), model.state()
+    return model.particle_count, lambda: solver.step(state, state, None, None, kind.dt)
 
 
-def table(worlds: int, cells: int, rounds: int = 9) -> list[list[str]]:
+def table(name: str, worlds: int, cells: int, rounds: int = 9) -> list[list[str]]:
     """Seconds of a frame of each, and per particle and substep."""
-    builder, one = ModelBuilder(), sheet(cells)
+    kind = KINDS[name]
+    builder, one = ModelBuilder(), kind.scene(cells)
     begin = time.perf_counter()
     builder.add_world(one, worlds)
-    count, together = stepper(builder)
+    count, together = stepper(kind, builder)
     making = time.perf_counter() - begin
-    alone = [stepper(one)[1] for _ in range(worlds)]
-    large, whole = stepper(sheet(math.isqrt(count) - 1))
+    alone = [stepper(kind, one)[1] for _ in range(worlds)]
+    large, whole = stepper(kind, kind.scene(kind.side(count)))
 
     def in_turn() -> None:
         for step in alone:
@@ -40,23 +76,24 @@ def table(worlds: int, cells: int, rounds: int = 9) -> list[list[str]]:
 
     for step in (in_turn, together, whole):
         step()  # steps are captured the second time
-    best = timed({"worlds of one model": together, "models in turn": in_turn, "one large cloth": whole}, rounds)
-    sizes = {"worlds of one model": count, "models in turn": count, "one large cloth": large}
-    each = {name: 1.0e9 * s / (sizes[name] * SUBSTEPS) for name, s in best.items()}
+    best = timed({"worlds of one model": together, "models in turn": in_turn, "one large scene": whole}, rounds)
+    sizes = {"worlds of one model": count, "models in turn": count, "one large scene": large}
+    each = {side: 1.0e9 * s / (sizes[side] * SUBSTEPS) for side, s in best.items()}
     first = each["worlds of one model"]
-    title = f"{worlds} cloths of {cells} x {cells}, a frame of {SUBSTEPS} substeps"
+    title = f"{worlds} {name} of {cells} x {cells}, a frame of {SUBSTEPS} substeps"
     rows = [
-        [title, name, f"{1.0e3 * s:.1f} ms", f"{each[name]:.1f} ns", f"{each[name] / first:.2f}"]
-        for name, s in best.items()
+        [title, side, f"{1.0e3 * s:.1f} ms", f"{each[side]:.1f} ns", f"{each[side] / first:.2f}"]
+        for side, s in best.items()
     ]
     return [*rows, [title, "to make the model", f"{making:.2f} s", "", ""]]
 
 
 def main(arguments: list[str]) -> None:
     """Print the table."""
-    worlds, cells = (int(text) for text in [*arguments, "256", "16"][:2]) if arguments else (256, 16)
+    name, *sizes = arguments or ["cloths"]
+    worlds, cells = (int(text) for text in [*sizes, "256", "16"][:2]) if sizes else (256, 16)
     print("| | | time | a particle and substep | |\n|---|---|---:|---:|---:|")
-    for row in table(worlds, cells):
+    for row in table(name, worlds, cells):
         print("| " + " | ".join(row) + " |", flush=True)
 
 

@@ -11,7 +11,7 @@ from warpsim.solvers.neighbours.serpentine import Serpentine
 REACH = 0.3
 
 
-def listed(points, period, first=0, last=None, groups=None, group=None, dtype=wp.float64):
+def listed(points, period, first=0, last=None, groups=None, group=None, dtype=wp.float64, sizes=None):
     """A list that was built twice, and its rows as sets."""
     vec3 = wp.vec3d if dtype is wp.float64 else wp.vec3
     x = wp.array(points, dtype=vec3)
@@ -19,7 +19,8 @@ def listed(points, period, first=0, last=None, groups=None, group=None, dtype=wp
     grid.reserve(len(points), with_groups=groups is not None)
     numbers = None if groups is None else wp.array(groups, dtype=wp.int32)
     grid.build(x, REACH, numbers, period=period)
-    lists = ClusterList(grid, first, len(points) if last is None else last, period, group)
+    sizes = [(len(points) if last is None else last) - first] if sizes is None else sizes
+    lists = ClusterList(grid, first, sizes, period, group)
     for _ in range(2):
         lists.rebuild(x, REACH)
     counts, ids = lists.counts.numpy(), lists.ids.numpy()
@@ -51,9 +52,28 @@ def test_rows_are_of_one_group_if_asked_for():
     points = np.random.default_rng(4).uniform(0.0, 1.0, (90, 3))
     groups = (np.arange(90) >= 50).astype(np.int32)
     pairs = near(points, (0.0, 0.0, 0.0))
-    for c, row in enumerate(listed(points, (0.0, 0.0, 0.0), 50, 90, groups, 0, wp.float32)):
+    for c, row in enumerate(listed(points, (0.0, 0.0, 0.0), 50, 90, groups, [0], wp.float32)):
         wanted = np.flatnonzero(pairs[50 + c * SIZE : 50 + (c + 1) * SIZE, :50].any(axis=0))
         assert set(wanted) <= set(row) and (row < 50).all()
+
+
+def test_segments_share_no_clusters_and_see_their_group_alone():
+    """Lanes of the last cluster of a segment are its last points, however few it owns."""
+    sizes, rng = [37, 0, 5, 16, 50], np.random.default_rng(9)
+    points, groups = rng.uniform(0.0, 0.5, (sum(sizes), 3)), np.repeat(np.arange(5), sizes).astype(np.int32)
+    x, grid, none = wp.array(points, dtype=wp.vec3d), HashGrid(64, 64, 64, dtype=wp.float64), (0.0, 0.0, 0.0)
+    grid.build(x, REACH, wp.array(groups, dtype=wp.int32))
+    lists = ClusterList(grid, 0, sizes, none, range(5))
+    lists.rebuild(x, REACH)
+    starts, firsts, lasts = (a.numpy() for a in (lists.starts, lists.firsts, lists.lasts))
+    assert starts.tolist() == [0, 16, 21, 37, 42, 58, 74, 90, 92] and (firsts[2], lasts[2]) == (32, 37)
+    owned = np.concatenate([np.arange(a, b) for a, b in zip(firsts, lasts, strict=True)])
+    np.testing.assert_array_equal(owned, np.arange(len(points)))
+    pairs = near(points, none) & (groups[:, None] == groups)
+    for c, group in enumerate(lists.groups.numpy()):
+        row = lists.ids.numpy()[c, : lists.counts.numpy()[c]]
+        assert (groups[row] == group).all() and (groups[firsts[c] : lasts[c]] == group).all()
+        assert set(np.flatnonzero(pairs[firsts[c] : lasts[c]].any(axis=0))) <= set(row)
 
 
 def test_points_that_are_not_finite_have_no_neighbours():
@@ -83,6 +103,19 @@ def test_serpentine_order_keeps_kinds_apart_and_neighbours_together():
     assert steps.max() < 6.0  # no jump from the end of a column to the begin of the next one, 11 away
 
 
+def test_serpentine_order_of_segments_is_that_of_each_alone():
+    rng, sizes = np.random.default_rng(7), [70, 0, 45, 85]
+    points, segment = rng.uniform(-3.0, 3.0, (200, 3)), np.repeat(np.arange(4), sizes)
+    serpentine = Serpentine(200, 1.0, (0.0, 0.0, 0.0), None, wp.array(segment, dtype=wp.int32))
+    serpentine.update(wp.array(points, dtype=wp.vec3), 115)
+    order, first = serpentine.order.numpy(), 0
+    for size in sizes:
+        alone = Serpentine(size, 1.0, (0.0, 0.0, 0.0), None)
+        alone.update(wp.array(points[first : first + size].reshape(-1, 3), dtype=wp.vec3), size)
+        np.testing.assert_array_equal(order[first : first + size], first + alone.order.numpy())
+        first += size
+
+
 def test_serpentine_order_takes_points_that_lie_nowhere():
     points = np.array([[np.nan, 0.0, 0.0], [np.inf, 1e30, 0.0], [-np.inf, 0.0, -1e30], [1.0, 2.0, 3.0]])
     serpentine = Serpentine(4, 1.0, (0.0, 2.0, 0.0), None)
@@ -94,7 +127,7 @@ def test_rows_grow_when_points_come_together():
     """None is dropped, and room once made is kept."""
     apart = np.random.default_rng(6).uniform(0.0, 4.0, (200, 3))
     x, grid = wp.array(apart, dtype=wp.vec3d), HashGrid(64, 64, 64, dtype=wp.float64)
-    lists, rooms = ClusterList(grid, 0, 200, (0.0, 0.0, 0.0)), []
+    lists, rooms = ClusterList(grid, 0, [200], (0.0, 0.0, 0.0)), []
     for points in (apart, apart * 0.05, apart):
         x.assign(points)
         grid.build(x, REACH)

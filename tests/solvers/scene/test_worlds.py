@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 
 import warpsim as wp
 from warpsim.errors import FixedAttributeError, ModelError
-from warpsim.solvers import Contacts, ModelBuilder, Scene, SolverDEM, SolverSPH, SolverXPBD
+from warpsim.solvers import Contacts, ModelBuilder, Scene, SolverDEM, SolverXPBD
 
 REST = (0.0, 0.0, 0.0, 1.0)
 
@@ -208,14 +208,6 @@ def test_worlds_of_nothing():
     empty = ModelBuilder()
     empty.add_world(ModelBuilder(), 3)
     assert empty.finalize().particle_count == 0
-
-
-def test_a_solver_without_worlds_says_so():
-    one, builder = ModelBuilder(), ModelBuilder()
-    one.add_particles(np.eye(3))
-    builder.add_world(one, 2)
-    with pytest.raises(ModelError, match="the model has 2 worlds\nexpected: one, as this solver takes no more yet"):
-        SolverSPH(builder.finalize())
 
 
 def test_worlds_are_saved(tmp_path):

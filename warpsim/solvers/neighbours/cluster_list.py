@@ -4,6 +4,9 @@ S. Pall and B. Hess 2013 (Comput. Phys. Commun. 184, 2641). Sixteen particles th
 row of neighbours, all that come near to any of them: a launch over (clusters, SIZE) reads every neighbour once for all
 lanes, and nothing is gathered. What is in a row but not near to a particle must count as nothing by itself, as it does
 where kernels end at a distance. Rows have a margin, as Verlet's lists have, so that they serve many steps.
+
+Points may lie in segments, such as worlds, that do not see each other. The last cluster of a segment then has the last
+SIZE of its points, of which the cluster before it owns some, so that all lanes are of one segment.
 """
 
 from __future__ import annotations
@@ -53,14 +56,32 @@ Row.items_in_kernel = count_of_row, neighbour_in_row
 
 
 class ClusterList(Fixed):
-    """Rows of neighbours for points `first` to `last`, of all points in `grid` or of one of its groups.
+    """Rows of neighbours for points from `first` on in segments of some sizes, of all points in `grid`, or for each
+    segment of one of its groups.
 
     counts: int32 (clusters,). ids: int32 (clusters, capacity). Row c is `ids[c, 0]` to `ids[c, counts[c] - 1]`.
+    Counted from `first`, the lanes of cluster c are points from starts[c] on, of which it owns firsts[c] to
+    lasts[c] - 1; groups[c]: the group of its segment. int32 (clusters,). Where a segment has fewer than SIZE points,
+    lanes behind it are of the next one; they own nothing either.
     """
 
-    def __init__(self, grid: HashGrid, first: int, last: int, period: Sequence[float], group: int | None = None):
-        self.grid, self.first, self.last, self.group = grid, first, last, group
-        self.clusters = -(-(last - first) // SIZE)
+    def __init__(
+        self, grid: HashGrid, first: int, sizes: Sequence[int], period: Sequence[float],
+        groups: Sequence[int] | None = None,
+    ):  # fmt: skip
+        self.grid, self.first, self.grouped = grid, first, groups is not None
+        parts = np.asarray(sizes, dtype=np.int64)
+        rows = -(-parts // SIZE)
+        self.clusters = int(rows.sum())
+        segment, begins = np.repeat(np.arange(len(parts)), rows), np.cumsum(parts) - parts
+        nth = np.arange(self.clusters) - np.repeat(np.cumsum(rows) - rows, rows)
+        firsts, ends = begins[segment] + SIZE * nth, (begins + parts)[segment]
+        starts = np.maximum(np.minimum(firsts, ends - SIZE), begins[segment])
+        lasts = np.minimum(firsts + SIZE, ends)
+        own = np.zeros(self.clusters) if groups is None else np.asarray(groups)[segment]
+        self.starts, self.firsts, self.lasts, self.groups = (
+            array(a.astype(np.int32), dtype=int32, device=grid.device) for a in (starts, firsts, lasts, own)
+        )
         self.period = vector_of(period, grid.dtype)
         self.counts = zeros(self.clusters, int32, grid.device)
         self.ids = empty((self.clusters, 0), int32, grid.device)
@@ -94,8 +115,8 @@ class ClusterList(Fixed):
         refill("ids", self.ids, memory["ids"])
 
     def _visit(self, x: array, reach: float) -> None:
-        args = [self.grid.id, self.grid.dtype(reach), self.period, self.first, self.last, self.group or 0, x]
-        visit = _visit_kernel(self.group is not None)
+        args = [self.grid.id, self.grid.dtype(reach), self.period, self.first, self.firsts, self.lasts, self.groups, x]
+        visit = _visit_kernel(self.grouped)
         launch(visit, self.clusters, [*args, self.counts, self.ids], device=self.grid.device, record_tape=False)
 
 
@@ -138,12 +159,11 @@ def _visit_kernel(grouped: bool) -> Any:
 
     @kernel(enable_backward=False)
     def visit(
-        grid: uint64, reach: Any, period: Any, begin: int32, end: int32, group: int32, x: array(dtype=Any),
-        counts: array(dtype=int32), ids: array(dtype=int32, ndim=2),
+        grid: uint64, reach: Any, period: Any, begin: int32, firsts: array(dtype=int32), lasts: array(dtype=int32),
+        groups: array(dtype=int32), x: array(dtype=Any), counts: array(dtype=int32), ids: array(dtype=int32, ndim=2),
     ):  # fmt: skip
         c = tid()
-        first = begin + c * SIZE
-        last = min(first + SIZE, end)
+        first, last = begin + firsts[c], begin + lasts[c]
         middle, half = bounding_box(x, first, last, period)
         spread = length(half)
         far, parts, count = spread + reach, int32(1), int32(0)
@@ -153,7 +173,7 @@ def _visit_kernel(grouped: bool) -> Any:
             if parts > 1:
                 middle = x[first + part]
             if grouped:
-                for j in hash_grid_neighbors(grid, middle, far, group):
+                for j in hash_grid_neighbors(grid, middle, far, groups[c]):
                     if is_new(x, first, part, j, middle, half, reach, period, parts > 1):
                         if count < ids.shape[1]:
                             ids[c, count] = j

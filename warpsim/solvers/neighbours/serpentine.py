@@ -23,12 +23,13 @@ _HEIGHTS = 2**31  # along a column
 class Serpentine(Fixed):
     """The permutation that puts points into serpentine order along x, those of the first kind before the others.
 
-    width [m]: of columns. period [m]: lengths after which space repeats, 0 for none. order: int32 (count,), the number
-    of the point that comes k-th.
+    width [m]: of columns. period [m]: lengths after which space repeats, 0 for none. segment: int32 (count,), rising:
+    points stay in the segment where they are, in an order each; None: there is one of each kind. order: int32 (count,),
+    the number of the point that comes k-th.
     """
 
-    def __init__(self, count: int, width: float, period: Sequence[float], device: Device):
-        self.count, self.device, self.width = count, device, float(width)
+    def __init__(self, count: int, width: float, period: Sequence[float], device: Device, segment: array | None = None):
+        self.count, self.device, self.width, self.segment = count, device, float(width), segment
         self.period = tuple(float(length) for length in period)
         self._keys, self._values = empty(2 * count, int64, device), empty(2 * count, int32, device)
         self.order = self._values[:count]
@@ -39,6 +40,10 @@ class Serpentine(Fixed):
         args = [points, first, float64(1.0 / self.width), *box, self._keys, self._values]
         launch(_take_keys, self.count, args, device=self.device, record_tape=False)
         radix_sort_pairs(self._keys, self._values, self.count)
+        if self.segment is not None:  # a stable sort keeps the order in each
+            args = [self._values, self.segment, self._keys]
+            launch(_take_segments, self.count, args, device=self.device, record_tape=False)
+            radix_sort_pairs(self._keys, self._values, self.count, 0, 32)
 
 
 @func
@@ -79,3 +84,9 @@ def _take_keys(
         key += columns * columns * heights
     keys[i] = key
     values[i] = i
+
+
+@kernel
+def _take_segments(values: array(dtype=int32), segment: array(dtype=int32), keys: array(dtype=int64)):
+    k = tid()
+    keys[k] = int64(segment[values[k]])

@@ -71,12 +71,6 @@ def model_problem(model: object) -> tuple[bool, str, str]:
     return not isinstance(model, Model), f"model is {shown(model)}", "a Model, as ModelBuilder.finalize() makes it"
 
 
-def worlds_problem(model: object) -> tuple[bool, str, str]:
-    """For `refuse`: a model of several worlds, for solvers that take one."""
-    count = getattr(model, "world_count", 1)
-    return count > 1, f"the model has {count} worlds", "one, as this solver takes no more yet"
-
-
 def check_call(control: object, contacts: object, dt: object) -> None:
     """Raise `StateError` for a step without a time, and for a number in the place of something else."""
     for name, thing in (("control", control), ("contacts", contacts)):

@@ -31,7 +31,7 @@ from ..neighbours.verlet_list import vector_of
 from ..scene.memory import Memory, refill_all
 from ..scene.rotations import rotate
 from ..scene.shapes import DISTANCE, ShapeType, advance_pose, surface_velocity, to_shape, to_world
-from .extents import ENDLESS, extent
+from .members import fences_of, image_of, members_of
 from .sampling import distances
 
 if TYPE_CHECKING:
@@ -42,18 +42,17 @@ GAP = 0.05  # spacings: how near a particle may come to a surface
 DEEP = 0.5  # spacings: particles deeper in a wall are inside of it, and left alone
 _OPPOSITE = -0.9  # cosine between normals of the two sides of a thin wall
 _EDGE_ON = 0.1  # of a normal's length in the plane of a sheet: with less of it nothing is held
-_FAR = 1.0e30  # [m]
-INSIDE, LOST, STOPPED = 0, 1, 2
-"""Columns of `Barriers.counts`."""
+INSIDE, LOST = 0, 1
+"""Of a world in `Barriers.counts`."""
 _PARTS = 32  # threads that add up what a shape feels
 _BITS = 31
 
 
 @generic_struct
 class Barrier:
-    """One shape. s: its number, bit: in `Barriers.near`, source: see `shapes`. period, and 0 along axes `ends` where it
-    has no ends; middle, in its frame; low, high: corners of where it is a wall. reach: farther than particles go in a
-    substep; gap: how near they may come; deep: below which they are left alone. Lengths [m]."""
+    """One shape. s: its number, bit: of its group in `Barriers.near`, source: see `shapes`. period, and 0 along axes
+    `ends` where it has no ends; middle, in its frame; low, high: corners of where it is a wall. reach: farther than
+    particles go in a substep; gap: how near they may come; deep: below which they are left alone. Lengths [m]."""
 
     s: int32
     bit: int32
@@ -87,17 +86,17 @@ class LeakWarning(UserWarning):
 
 
 class Barriers(Fixed):
-    """Holds particles of fluid before the surfaces of a model's shapes.
+    """Holds particles of fluid before the surfaces of the shapes of their world.
 
     waiting: by particles of the model, 0 of those that come from no nozzle, 1 of those that wait behind one, 2 of those
-    that came, int32 (particles,). counts: how many of the first kind are deeper than `DEEP` in walls, how many that
-    wait no more are behind endless walls and past their ends, and for each shape whether it stopped any, int32
-    (2 + shapes,). near: by which shapes each particle is, or may be before lists of neighbours are outdated, as bits,
-    int32 (particles,).
+    that came, int32 (particles,). counts: for each world how many of the first kind are deeper than `DEEP` in walls,
+    and how many that wait no more are behind endless walls and past their ends, then for each shape whether it stopped
+    any, int32 (2 worlds + shapes,). near: by which groups of shapes each particle is, or may be before lists of
+    neighbours are outdated, as bits, int32 (particles,).
 
     spacing: of particles [m]; reach: spacings, farther than they go in a substep; margin: how much nearer than when
-    watched they may come before that [m]; bounds: corners (2, 3) from the solver's origin where endless shapes are
-    walls [m].
+    watched they may come before that [m]; bounds: corners (worlds, 2, 3) from the solver's origin where endless shapes
+    are walls [m].
     """
 
     def __init__(
@@ -105,19 +104,25 @@ class Barriers(Fixed):
         bounds: np.ndarray | None,
     ):  # fmt: skip
         self.model, self.dim, self.period = model, dim, period
-        dtype, device = model.dtype, model.device
+        dtype, device, worlds = model.dtype, model.device, model.world_count
         options: dict[str, Any] = {"device": device, "requires_grad": True}
         self._margin = dtype(reach * spacing + margin)
         n, count = model.particle_count, model.shape_count
-        self._images = [_image(model, s, period) for s in range(count)]
-        self._fences = [_fence(model, s, period, bounds, dim) for s in range(count)]
+        self._images = [image_of(model, s, period) for s in range(count)]
+        self._fences = [fences_of(model, s, period, bounds, dim) for s in range(count)]
         lengths = [dtype(f * spacing) for f in (reach, GAP, DEEP)]
-        places = [[*image, *fence, *lengths] for image, fence in zip(self._images, self._fences, strict=True)]
-        self._barriers = [Barrier[dtype](s, _bit(s), model.shape_source[s], *places[s]) for s in range(count)]
-        self.waiting, self.counts, self.near = (zeros(k, int32, device) for k in (n, 2 + count, n))
+        self._barriers = [
+            Barrier[dtype](
+                group.shape, _bit(g), model.shape_source[group.shape], *self._images[group.shape],
+                *(vector_of(corner, dtype) for corner in self._fences[group.shape][0]), *lengths,
+            ) for g, group in enumerate(model.shape_groups)
+        ]  # fmt: skip
+        self._members = members_of(model, self._images, self._fences)
+        self.waiting, self.counts, self.near = (zeros(k, int32, device) for k in (n, 2 * worlds + count, n))
+        self._leaks, self._stopped = self.counts[: 2 * worlds], self.counts[2 * worlds :]
         self._stop = zeros(n, model.vec3, **options)
         self._sums = zeros((count, _PARTS), model.spatial_vector, **options)
-        self._told = zeros(2, int32).numpy()
+        self._told = np.zeros((worlds, 2), dtype=np.int32)
 
     @property
     def scratch(self) -> list[Any]:
@@ -127,19 +132,20 @@ class Barriers(Fixed):
     def memory(self) -> Memory:
         """What a saved scene keeps of them."""
         arrays = {"waiting": self.waiting, "near": self.near, "counts": self.counts}
-        return {**arrays, "told": tuple(self._told.tolist())}
+        return {**arrays, "told": tuple(self._told.ravel().tolist())}
 
     def recall(self, memory: Mapping[str, Any]) -> None:
         """Take that over."""
         refill_all(memory, {"waiting": self.waiting, "near": self.near, "counts": self.counts})
-        self._told[:] = memory["told"]
+        self._told[:] = np.reshape(memory["told"], self._told.shape)
 
     def watch(self, x: array, pose: array) -> None:
         """Note anew which particles are near which shapes."""
-        for s in range(self.model.shape_count):
-            find = _near_kernel(self.model.shape_type[s], self._is_imaged(s))
-            args = [self._barriers[s], *self._surface(s), self._margin, pose, x, self.near]
-            launch(find, len(self.near), args, device=self.model.device, record_tape=False)
+        self.near.zero_()
+        for g, group in enumerate(self.model.shape_groups):
+            find = _near_kernel(self.model.shape_type[group.shape], self._is_imaged(group.shape), self._many)
+            args = [self._barriers[g], self._members[g], *self._surface(group.shape), self._margin, pose, x, self.near]
+            launch(find, group.count, args, device=self.model.device, record_tape=False)
 
     def hold(
         self, p: Particles, pose: array, twist: array, dt: float, share: float, watched: bool, reaction: array
@@ -152,42 +158,52 @@ class Barriers(Fixed):
         self.counts.zero_()
         arrays = [p.number, p.mass, p.begin, p.x, p.v, self._stop, self.waiting, self.near]
         held = Held[self.model.dtype](*arrays)
-        for s, barrier in enumerate(self._barriers):
-            imaged = self._is_imaged(s)
-            hold = _hold_kernel(self.model.shape_type[s], imaged, self.dim, watched)
-            self._run(hold, p.water, barrier, held, *self._surface(s), pose, twist, dt, self.counts)
-            self._run(_add_kernel(imaged, watched), _PARTS, barrier, held, pose, self.counts, self._sums)
+        for g, group in enumerate(self.model.shape_groups):
+            s, who = group.shape, [self._barriers[g], self._members[g], held]
+            kind, told = (self._is_imaged(s), watched, self._many), [self._leaks, self._stopped]
+            hold = _hold_kernel(self.model.shape_type[s], self.dim, *kind)
+            self._run(hold, group.count, *who, *self._surface(s), pose, twist, dt, *told)
+            lines = (self._members[g].shape.size, _PARTS)
+            self._run(_add_kernel(*kind), lines, *who, pose, self._stopped, self._sums)
         self._run(_settle, self.model.shape_count, share, self._sums, reaction)
 
     def warn(self, step: int) -> None:
         """Warn of particles in walls, or past their ends, if they are more than twice those told of before."""
-        counts = self.counts.numpy()[:STOPPED]
-        if (counts > 2 * self._told).any():
+        counts = self.counts.numpy()[: self._told.size].reshape(self._told.shape)
+        more = (counts > 2 * self._told).any(axis=1)
+        if more.any():
+            inside, lost = counts[more].sum(axis=0)
+            where = f" of worlds {', '.join(map(str, np.flatnonzero(more)))}" if self._many else ""
             warnings.warn(
-                f"after step {step} {counts[INSIDE]} particles are in walls, deeper than half a spacing, and "
-                f"{counts[LOST]} left past the ends of endless walls\n"
+                f"after step {step} {inside} particles{where} are in walls, deeper than half a spacing, and "
+                f"{lost} left past the ends of endless walls\n"
                 "help: start outside of shapes, give those that are moved their velocity, and let bounds hold all",
                 LeakWarning, stacklevel=4,
             )  # fmt: skip
             self._told[:] = np.maximum(counts, self._told)
 
-    def depths(self, points: np.ndarray, pose: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """How deep points (n, 3) from the solver's origin are in walls at most (n,) [m], and which are past the end of
-        an endless one, and behind it, bool (n,)."""
+    def depths(self, points: np.ndarray, world: np.ndarray, pose: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """How deep points (n, 3) from the solver's origin, each in a world, are in walls at most (n,) [m], and which
+        are past the end of an endless one, and behind it, bool (n,)."""
         deepest, lost = np.full(len(points), -np.inf), np.zeros(len(points), dtype=bool)
-        for s in range(self.model.shape_count):
-            centre = pose[s, :3] + rotate(pose[s, 3:], np.array([self._images[s][1]], dtype=np.float64))
-            place = points.copy()
+        for s, owner in enumerate(self.model.shape_world.numpy()):
+            rows = np.flatnonzero((world == owner) | (owner < 0))
+            place, fences = points[rows], self._fences[s]
             if self._is_imaged(s):
+                centre = pose[s, :3] + rotate(pose[s, 3:], np.array([self._images[s][1]], dtype=np.float64))
                 period, ends = (np.array(self._images[s][k], dtype=np.float64) for k in (0, 2))
-                d = points - centre
+                d = place - centre
                 place = centre + ends * (d - period * np.rint(d / np.where(period > 0.0, period, np.inf)))
             away = distances(self.model, s, pose[s], place, float(self._margin))[0]
-            low, high = (np.array(corner, dtype=np.float64) for corner in self._fences[s])
+            low, high = fences[world[rows] if len(fences) > 1 else np.zeros(len(rows), dtype=int)].swapaxes(0, 1)
             here = ((place >= low) & (place <= high)).all(axis=1)
-            deepest = np.maximum(deepest, np.where(here, -away, -np.inf))
-            lost |= ~here & (away < 0.0)
+            deepest[rows] = np.maximum(deepest[rows], np.where(here, -away, -np.inf))
+            lost[rows] |= ~here & (away < 0.0)
         return deepest, lost
+
+    @property
+    def _many(self) -> bool:
+        return self.model.world_count > 1
 
     def _surface(self, s: int) -> list[Any]:
         """Arrays that the distance of a shape reads."""
@@ -196,31 +212,13 @@ class Barriers(Fixed):
     def _is_imaged(self, s: int) -> bool:
         return any(self.period) and self.model.shape_type[s] is not ShapeType.PLANE
 
-    def _run(self, kernel: Kernel, dim: int, *args: object) -> None:
+    def _run(self, kernel: Kernel, dim: int | tuple[int, int], *args: object) -> None:
         launch(kernel, dim, args, device=self.model.device)
 
 
-def _bit(s: int) -> int:
-    """Of a shape in `near`; more shapes than bits share them."""
-    return 1 << s % _BITS
-
-
-def _image(model: Model, s: int, period: Sequence[float]) -> list[Any]:
-    """The period, the middle of a shape in its frame [m], and 0 for axes along which it is as long as the period."""
-    middle, half = extent(model, s)
-    length = np.asarray(period, dtype=np.float64)
-    ends = (length == 0.0) | (2.0 * half < 0.999 * length)
-    return [vector_of(v, model.dtype) for v in (period, middle, ends)]
-
-
-def _fence(model: Model, s: int, period: Sequence[float], bounds: np.ndarray | None, dim: int) -> list[Any]:
-    """Corners of where a shape is a wall [m]: endless ones within bounds, along axes that do not repeat."""
-    low, high = np.full(3, -_FAR), np.full(3, _FAR)
-    if model.shape_type[s] in ENDLESS and bounds is not None:
-        axes = np.asarray(period) == 0.0
-        axes[dim:] = False
-        low[axes], high[axes] = bounds[0][axes], bounds[1][axes]
-    return [vector_of(v, model.dtype) for v in (low, high)]
+def _bit(g: int) -> int:
+    """Of a group of shapes in `near`; more groups than bits share them."""
+    return 1 << g % _BITS
 
 
 @func
@@ -238,26 +236,44 @@ def within(p: Any, low: Any, high: Any) -> bool:
 
 
 @functools.cache
-def _near_kernel(shape_type: int, imaged: bool) -> Any:
+def _met_by(many: bool) -> Any:
+    """The kernel function of the barrier that a particle meets, of many worlds that of its own; s is -1 for none."""
+
+    @func
+    def met_by(barrier: Any, members: Any, i: int32) -> Any:
+        if many:
+            w = members.world[i]
+            barrier.s = members.numbers[w]
+            barrier.ends = members.ends[barrier.s]
+            barrier.low = members.low[w]
+            barrier.high = members.high[w]
+        return barrier
+
+    return met_by
+
+
+@functools.cache
+def _near_kernel(shape_type: int, imaged: bool, many: bool) -> Any:
     """The kernel of which particles are less than `margin` [m] before a shape, or in it."""
-    distance = DISTANCE[ShapeType(shape_type)]
+    distance, met_by = DISTANCE[ShapeType(shape_type)], _met_by(many)
 
     @kernel(enable_backward=False)
     def find_near(
-        barrier: Any, scale: array(dtype=Any), heights: array(dtype=Any, ndim=2), margin: Any, pose: array(dtype=Any),
-        x: array(dtype=Any), near: array(dtype=int32),
+        group: Any, members: Any, scale: array(dtype=Any), heights: array(dtype=Any, ndim=2), margin: Any,
+        pose: array(dtype=Any), x: array(dtype=Any), near: array(dtype=int32),
     ):  # fmt: skip
-        i, s = tid(), barrier.s
-        p = x[i]
-        if imaged:
-            p += shift_of(p, pose[s], barrier)
-        away, _ = distance(to_shape(pose[s], p), scale[s], barrier.source, heights, margin)
-        bits = near[i]
-        if s == 0:
-            bits = int32(0)
-        if away < margin:
-            bits = bits | barrier.bit
-        near[i] = bits
+        i = tid()
+        if many:
+            i += members.first
+        barrier = met_by(group, members, i)
+        s = barrier.s
+        if not many or s >= 0:
+            p = x[i]
+            if imaged:
+                p += shift_of(p, pose[s], barrier)
+            away, _ = distance(to_shape(pose[s], p), scale[s], barrier.source, heights, margin)
+            if away < margin:
+                near[i] = near[i] | barrier.bit
 
     return find_near
 
@@ -282,9 +298,9 @@ def _in_sheet(dim: int) -> Any:
 
 
 @functools.cache
-def _hold_kernel(shape_type: int, imaged: bool, dim: int, watched: bool) -> Any:
+def _hold_kernel(shape_type: int, dim: int, imaged: bool, watched: bool, many: bool) -> Any:
     """The kernel that puts particles back before one shape, and of the forces with which it does so [N]."""
-    distance, in_sheet = DISTANCE[ShapeType(shape_type)], _in_sheet(dim)
+    distance, in_sheet, met_by = DISTANCE[ShapeType(shape_type)], _in_sheet(dim), _met_by(many)
 
     @func
     def stop_approach(v: Any, n: Any, wall: Any) -> Any:
@@ -293,11 +309,17 @@ def _hold_kernel(shape_type: int, imaged: bool, dim: int, watched: bool) -> Any:
 
     @kernel
     def hold(
-        barrier: Any, held: Any, scale: array(dtype=Any), heights: array(dtype=Any, ndim=2), pose: array(dtype=Any),
-        twist: array(dtype=Any), dt: Any, counts: array(dtype=int32),
+        group: Any, members: Any, held: Any, scale: array(dtype=Any), heights: array(dtype=Any, ndim=2),
+        pose: array(dtype=Any), twist: array(dtype=Any), dt: Any, leaks: array(dtype=int32),
+        stopped: array(dtype=int32),
     ):  # fmt: skip
-        i, s = tid(), barrier.s
-        if not watched or held.near[i] & barrier.bit != 0:
+        i, column = tid(), int32(0)
+        if many:
+            i += members.first
+            column = 2 * members.world[i]
+        barrier = met_by(group, members, i)
+        s = barrier.s
+        if (not many or s >= 0) and (not watched or held.near[i] & barrier.bit != 0):
             start, place, velocity = held.begin[i], held.x[i], held.v[i]
             shift, faster = place * 0.0, velocity
             if imaged:
@@ -310,10 +332,10 @@ def _hold_kernel(shape_type: int, imaged: bool, dim: int, watched: bool) -> Any:
                 reached = length(place - start) + length(surface_velocity(pose[s], twist[s], start)) * dt
                 if not within(start, barrier.low, barrier.high):
                     if away < 0.0:
-                        atomic_add(counts, LOST, int32(1))
+                        atomic_add(leaks, column + LOST, int32(1))
                 elif away <= -barrier.deep:
                     if waits == 0:
-                        atomic_add(counts, INSIDE, int32(1))
+                        atomic_add(leaks, column + INSIDE, int32(1))
                 elif away < barrier.gap + reached:
                     after = advance_pose(pose[s], twist[s], dt)
                     travel = to_shape(after, place) - local
@@ -332,23 +354,29 @@ def _hold_kernel(shape_type: int, imaged: bool, dim: int, watched: bool) -> Any:
             force = (faster - velocity) * (held.mass[i] / dt)
             held.stop[i] = force
             if dot(force, force) > 0.0:
-                atomic_max(counts, STOPPED + s, int32(1))
+                atomic_max(stopped, s, int32(1))
 
     return hold
 
 
 @functools.cache
-def _add_kernel(imaged: bool, watched: bool) -> Any:
-    """The kernel of what one shape feels by particles that it stops, in parts and always in the same order."""
+def _add_kernel(imaged: bool, watched: bool, many: bool) -> Any:
+    """The kernel of what the shapes of a group feel by particles that they stop, in parts and always in the same
+    order."""
 
     @kernel
     def add_stops(
-        barrier: Any, held: Any, pose: array(dtype=Any), counts: array(dtype=int32), sums: array(dtype=Any, ndim=2)
-    ):
-        part, s = tid(), barrier.s
-        total, turns = held.stop[0] * 0.0, held.stop[0] * 0.0
-        if counts[STOPPED + s] > 0:
-            for i in range(part, held.stop.shape[0], _PARTS):
+        group: Any, members: Any, held: Any, pose: array(dtype=Any), stopped: array(dtype=int32),
+        sums: array(dtype=Any, ndim=2),
+    ):  # fmt: skip
+        member, part = tid()
+        barrier, s = group, members.shape[member]
+        if many:
+            barrier.ends = members.ends[s]
+        total = transform_get_translation(pose[s]) * 0.0
+        turns = total
+        if stopped[s] > 0:
+            for i in range(members.begin[member] + part, members.end[member], _PARTS):
                 if not watched or held.near[i] & barrier.bit != 0:
                     place = held.x[i]
                     if imaged:

@@ -13,13 +13,13 @@ from ...core.runtime.devices.capture import current_graph
 from ...errors import DivergenceError, ModelError, shown
 from ..particles.statistics import first_not_finite
 from ..scene.checks import period_problem, refuse
+from ..scene.world_rows import of_world
 from .fluid import Fluid
 from .smoothing import KERNELS
 from .start import OVERLAPS
 from .stream import FluidStream, without_streams
 
 if TYPE_CHECKING:
-
     from ..scene.model import Model
     from ..scene.state import State
     from .solver import SolverSPH
@@ -31,17 +31,17 @@ _FLAT = 1.0e-3  # of the spacing
 FASTEST = 20.0  # times the speed of sound: nothing that flows, and substeps without end
 
 
-def corners_of(bounds: object) -> np.ndarray:
-    """Bounds as an array (2, 3) [m]. Raises `ModelError` for what encloses no box."""
+def corners_of(bounds: object, worlds: int) -> np.ndarray:
+    """Bounds of each world, (worlds, 2, 3) [m]. Raises `ModelError` for what encloses no box."""
     try:
         corners = np.array(bounds, dtype=np.float64)
     except (TypeError, ValueError):
         corners = np.empty(0)
-    if corners.shape != (2, 3) or not np.isfinite(corners).all() or (corners[0] > corners[1]).any():
-        raise ModelError(
-            f"bounds is {bounds}\nexpected: two corners of three coordinates [m], the low one first"
-        )
-    return corners
+    fits = corners.shape in ((2, 3), (worlds, 2, 3))
+    if not fits or not np.isfinite(corners).all() or (corners[..., 0, :] > corners[..., 1, :]).any():
+        more = f", or such of each of {worlds} worlds" if worlds > 1 else ""
+        raise ModelError(f"bounds is {bounds}\nexpected: two corners of three coordinates [m], the low one first{more}")
+    return np.broadcast_to(corners, (worlds, 2, 3)).copy()
 
 
 def spacing_of(model: Model, fluid: Fluid, dim: int) -> float:
@@ -83,7 +83,8 @@ def check_sheet(solver: SolverSPH, streams: Sequence[FluidStream]) -> None:
     model = solver.model
     z, speed = (without_streams(a.numpy(), streams)[:, 2] for a in (model.particle_q, model.particle_qd))
     z = np.array([*z, *(s.position[2] for s in streams)])
-    width, pull = float(np.ptp(z)) if len(z) else 0.0, float(model.gravity.numpy()[0, 2])
+    width, pulls = float(np.ptp(z)) if len(z) else 0.0, model.gravity.numpy()[:, 2]
+    pull = float(pulls[np.argmax(np.abs(pulls))])
     refuse((
         (width > _FLAT * solver.spacing, f"particles and nozzles of a sheet lie up to {width:g} m apart along z",
          "one z for all, or dim=3"),
@@ -115,10 +116,11 @@ def check_lengths(solver: SolverSPH, ratio: float, bounds: np.ndarray | None) ->
             "help: smaller particles, or a larger box"
         )
     unknown = bounds is None or not solver.model.particle_count
-    sides = np.zeros(3) if unknown else (bounds[1] - bounds[0])[: solver.dim]
-    if ((sides > 0.0) & (sides < solver.smoothing)).any():
+    sides = np.zeros((1, 3)) if unknown else (bounds[:, 1] - bounds[:, 0])[:, : solver.dim]
+    narrow = ((sides > 0.0) & (sides < solver.smoothing)).any(axis=1)
+    if narrow.any():
         raise ModelError(
-            f"the smoothing length is {solver.smoothing:g} m, bounds are {sides.tolist()} m wide\n"
+            f"the smoothing length is {solver.smoothing:g} m, bounds are {sides[narrow][0].tolist()} m wide\n"
             "expected: a box wider than that; help: smaller particles, whose spacing follows from their mass"
         )
 
@@ -131,7 +133,7 @@ def require_finite(solver: SolverSPH, state: State) -> None:
     first = first_not_finite(state.particle_q, state.particle_qd) if current_graph() is None else None
     if first is not None:
         raise DivergenceError(
-            f"particle {first} is not finite after step {solver.steps}\n"
+            f"particle {first}{of_world(solver.model, first)} is not finite after step {solver.steps}\n"
             "help: a shorter time step, a higher speed of sound, or particles that start less close to each other"
         )
 
@@ -143,7 +145,7 @@ def require_pace(solver: SolverSPH, state: State, most: float) -> None:
     if fast.any():
         first = int(np.flatnonzero(fast)[0])
         raise DivergenceError(
-            f"particle {first} moves at {speed[first]:.3g} m/s after step {solver.steps}: "
-            "no time step is short enough\n"
+            f"particle {first}{of_world(solver.model, first)} moves at {speed[first]:.3g} m/s "
+            f"after step {solver.steps}: no time step is short enough\n"
             "help: particles that start less close to each other, or a speed of sound of ten times the fastest flow"
         )

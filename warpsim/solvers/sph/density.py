@@ -58,11 +58,11 @@ def sum_kernel(name: str, dim: int, periodic: bool, search: Search) -> Any:
 
     @kernel
     def sum_density(around: Any, x: array(dtype=Any), mass: array(dtype=Any), rho: array(dtype=Any)):
-        i, h = search.particle(), around.h
+        i, h = search.particle(around), around.h
         q, total, inverse = x[i], h * 0.0, 1.0 / h
         for j in search.neighbours(around, q):
             total += mass[j] * value(distance(offset(q, x[j], around.period), h) * inverse)
-        if i < around.water:
+        if search.owns(around, i, around.water):
             rho[i] = total * scale(h)
 
     return sum_density
@@ -75,18 +75,18 @@ def lift_of(fluid: array(dtype=Any), pull: Any) -> Any:
 
 
 @functools.cache
-def halfway_kernel(weighed: bool) -> Any:
+def halfway_kernel(weighed: bool, many: bool) -> Any:
     """The kernel of what continuity reads of every particle: where it is half a step later, and what diffuses.
 
     That is density, `level`, weighed: without what water at rest would have. volume: with which it diffuses [m^3], of
-    walls none.
+    walls none. many: in worlds with a gravity each.
     """
 
     @kernel
     def go_halfway(
-        half: Any, water: int32, fluid: array(dtype=Any), gravity: array(dtype=Any), x: array(dtype=Any),
-        v: array(dtype=Any), rho: array(dtype=Any), mass: array(dtype=Any), middle: array(dtype=Any),
-        level: array(dtype=Any), volume: array(dtype=Any),
+        half: Any, water: int32, fluid: array(dtype=Any), gravity: array(dtype=Any), world: array(dtype=int32),
+        x: array(dtype=Any), v: array(dtype=Any), rho: array(dtype=Any), mass: array(dtype=Any),
+        middle: array(dtype=Any), level: array(dtype=Any), volume: array(dtype=Any),
     ):  # fmt: skip
         i = tid()
         place = x[i] + v[i] * half
@@ -95,7 +95,10 @@ def halfway_kernel(weighed: bool) -> Any:
             density = rho[i]
             volume[i] = mass[i] / density
             if weighed:
-                density -= dot(lift_of(fluid, gravity[0]), place)
+                own = int32(0)
+                if many:
+                    own = world[i]
+                density -= dot(lift_of(fluid, gravity[own]), place)
             level[i] = density
 
     return go_halfway
@@ -106,10 +109,10 @@ def _lift_at(carried: bool) -> Any:
     """The kernel function of the slope of density that is left alone between two particles [kg/m^4]."""
 
     @func
-    def lift_at(fluid: array(dtype=Any), gravity: array(dtype=Any), a: array(dtype=Any), i: int32, j: int32) -> Any:
+    def lift_at(fluid: array(dtype=Any), gravity: Any, a: array(dtype=Any), i: int32, j: int32) -> Any:
         if carried:
-            return lift_of(fluid, gravity[0] - 0.5 * (a[i] + a[j]))
-        return lift_of(fluid, gravity[0])
+            return lift_of(fluid, gravity - 0.5 * (a[i] + a[j]))
+        return lift_of(fluid, gravity)
 
     return lift_at
 
@@ -141,18 +144,18 @@ def continuity_kernel(
         x: array(dtype=Any), middle: array(dtype=Any), v: array(dtype=Any), level: array(dtype=Any),
         mass: array(dtype=Any), volume: array(dtype=Any), rho: array(dtype=Any),
     ):  # fmt: skip
-        i, h = search.particle(), around.h
+        i, h = search.particle(around), around.h
         flow, diffusion, inverse = h * 0.0, h * 0.0, 1.0 / h
         end = h.dtype(support * support) * h * h
-        q, u, own = middle[i], v[i], level[i]
+        q, u, own, pull = middle[i], v[i], level[i], gravity[search.world(around)]
         for j in search.neighbours(around, x[i]):
             d = offset(q, middle[j], around.period)
             if search.reaches(d, end):
-                lift = lift_at(fluid, gravity, a, i, j)
+                lift = lift_at(fluid, pull, a, i, j)
                 one, two = pair(d, u - v[j], own - level[j], mass[j], volume[j], inverse, h, lift)
                 flow += one
                 diffusion += two
-        if i < around.water:
+        if search.owns(around, i, around.water):
             change = flow + 2.0 * fluid[DIFFUSION] * fluid[SOUND] * h * diffusion
             density = rho[i] + dt * scale(h) * change
             if not suction:

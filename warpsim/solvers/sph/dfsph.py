@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.language import zeros
+from ...core.language import array, int32, zeros
 from ...core.runtime.devices.capture import current_graph
 from ...errors import DivergenceError, ModelError, StateError, shown
 from ..neighbours.cluster_list import SIZE
@@ -22,7 +22,7 @@ from . import timestep
 from .around import Near
 from .fluid import Fluid
 from .forces import kick
-from .projection import measure_kernel, press_by, project_kernel, rate_kernel
+from .projection import measure_kernel, press_by, project_kernel, rate_kernel, release
 from .solver import SolverSPH
 
 if TYPE_CHECKING:
@@ -41,10 +41,10 @@ class SolverDFSPH(SolverSPH):
     density_error: mean compression after a substep [-]; divergence_error: mean rate of compression, times the substep
     [-]. iterations: of each correction at most. Other arguments are those of `SolverSPH`; smoothing with the cubic
     spline and 1.3 spacings sums volumes of a lattice to one within 0.3 %, so that a block at rest is at rest density.
-    `last_errors` and `last_iterations`: what was reached, (divergence, density) of the last substep. Pressures of the
-    last substep are those of `statistics(state).pressure`; they are what corrects velocities, and jump from substep to
-    substep: forces on walls need a mean over many, and of water at rest are above its weight, by 6 to 11 % in 2-D and
-    29 to 49 % in coarse 3-D.
+    Each world iterates until it is done. `last_errors` and `last_iterations`: what was reached, (divergence, density)
+    of the last substep, in the worst world. Pressures of the last substep are those of `statistics(state).pressure`;
+    they are what corrects velocities, and jump from substep to substep: forces on walls need a mean over many, and of
+    water at rest are above its weight, by 6 to 11 % in 2-D and 29 to 49 % in coarse 3-D.
 
     On a tape the iterations are recorded. How many there are is decided by the host, so a step cannot be captured.
     """
@@ -63,8 +63,20 @@ class SolverDFSPH(SolverSPH):
         if not (isinstance(iterations, Integral) and _LEAST <= iterations <= MOST):
             raise ModelError(f"iterations is {shown(iterations)}\nexpected: {_LEAST} or more, whole, up to {MOST}")
         super().__init__(
-            model, fluid, dim, kernel, smoothing, "summation", False, no_slip, substeps, period, bounds, spacing,
-            overlaps, check,
+            model,
+            fluid,
+            dim,
+            kernel,
+            smoothing,
+            "summation",
+            False,
+            no_slip,
+            substeps,
+            period,
+            bounds,
+            spacing,
+            overlaps,
+            check,
         )
         self.density_error, self.divergence_error, self.iterations = density_error, divergence_error, iterations
         n, options = model.particle_count, {"device": model.device, "requires_grad": True}
@@ -121,13 +133,26 @@ class SolverDFSPH(SolverSPH):
         here = [p.x, p.v, p.mass, p.rho, self._stiffness, self._push, self._error]
         for k in range(self.iterations + 1):
             self._run_near(rate_kernel, near.water, (divergence,), dt, self.fluid_numbers, *here)
-            error = float(self._error.numpy().mean(dtype=np.float64)) if p.water else 0.0
-            if not math.isfinite(error):
-                raise DivergenceError(f"a particle is not finite in step {self.steps + 1}\nhelp: a shorter time step")
-            if (error <= goal and (divergence or k >= _LEAST)) or k == self.iterations:
+            errors = self._mean_errors()
+            met = (errors <= goal) & (divergence or k >= _LEAST)
+            if met.all() or k == self.iterations:
                 break
+            if met.any():
+                done = array(met.astype(np.int32), dtype=int32, device=self.model.device)
+                self._run(release, p.water, p.world, done, self._push)
             self._run_near(project_kernel, near.water, (), p.x, p.mass, self._push, self._pushed, p.v)
-        return error, k
+        return float(errors.max()), k
+
+    def _mean_errors(self) -> np.ndarray:
+        """Of each world, which stops when its own is small enough, (worlds,)."""
+        error, ends = self._error.numpy(), np.cumsum(self.particles.places.water)
+        means = np.array([e.mean(dtype=np.float64) if len(e) else 0.0 for e in np.split(error, ends[:-1])])
+        if not np.isfinite(means).all():
+            first = int(np.flatnonzero(~np.isfinite(means))[0])
+            where = f" of world {first}" if len(means) > 1 else ""
+            at = f"a particle{where} is not finite in step {self.steps + 1}"
+            raise DivergenceError(f"{at}\nhelp: a shorter time step")
+        return means
 
     # ----- what is asked of it --------------------------------------------------------------------
 

@@ -113,8 +113,9 @@ def force_kernel(
         v: array(dtype=Any), slip: array(dtype=Any), spin: array(dtype=Any), rho: array(dtype=Any),
         push: array(dtype=Any), mass: array(dtype=Any),
     ):  # fmt: skip
-        i, h, water = search.particle(), around.h, around.water
-        total, mixed = gravity[0] * 0.0, gravity[0] * 0.0
+        i, h, water = search.particle(around), around.h, around.water
+        pull = gravity[search.world(around)]
+        total, mixed = pull * 0.0, pull * 0.0
         artificial = 2.0 * fluid[ALPHA] * fluid[SOUND] * h
         tension = fluid[TENSION] / (fluid[DENSITY] * fluid[DENSITY] * scale(h))
         inverse = 1.0 / h
@@ -130,8 +131,8 @@ def force_kernel(
                 total += one
                 if mixing:
                     mixed += two
-        if i < water:
-            own.a[i] = gravity[0] + own.pull[i] / mass[i] - total * scale(h)
+        if search.owns(around, i, water):
+            own.a[i] = pull + own.pull[i] / mass[i] - total * scale(h)
             own.mix[i] = mixed * fluid[XSPH]
 
     return accelerate

@@ -17,7 +17,10 @@ from ..neighbours.cluster_list import SIZE, ClusterList
 from ..neighbours.serpentine import Serpentine
 from ..particles.origin import from_origin, in_world
 from ..scene.memory import Memory, refill_all, require, require_permutation, require_range
-from .around import IN_GRID, LISTED, WALL, WATER, WATER_IN_GRID, Around, Launched, Near
+from .around import (
+    IN_GRID, IN_GRID_BY_WORLD, LISTED, LISTED_BY_WORLD, WALL, WATER, WATER_IN_GRID, Around, Launched, Near,
+)  # fmt: skip
+from .places import Places
 from .sampling import Rows
 
 if TYPE_CHECKING:
@@ -54,13 +57,14 @@ class Particles(Fixed):
     (walls,); first: where the particles of each shape begin, (shapes + 1,).
 
     around_water, around_walls: cluster lists with a margin `skin` [m], the second of fluid alone. seen: x when they
-    were made; outdated: 1 where something is farther from there than half of it.
+    were made; outdated: 1 where something is farther from there than half of it. places: whose is which place in the
+    order; world: that of each, (total,), empty where there is one alone.
     """
 
     constant = ("first",)
 
     def __init__(self, model: Model, rows: Rows, wall_mass: float, width: float, skin: float, period: Sequence[float]):
-        self.model, self.skin, device = model, skin, model.device
+        self.model, self.skin, self.places, device = model, skin, Places(model, rows), model.device
         self.water, self.walls = model.particle_count, len(rows.shape)
         n, self.total = self.water, self.water + self.walls
         options: dict[str, Any] = {"device": device, "requires_grad": True}
@@ -83,22 +87,32 @@ class Particles(Fixed):
         self._make_search(width, period)
 
     def _make_search(self, width: float, period: Sequence[float]) -> None:
-        n, total, device = self.water, self.total, self.model.device
-        self.number, self.slot = (array(np.arange(total), dtype=int32, device=device) for _ in range(2))
-        groups = np.where(np.arange(total) < n, WATER, WALL).astype(np.int32)
-        self.groups = array(groups, dtype=int32, device=device) if total else None
-        self.grid = HashGrid(1024, 1024, 1024, device=device, dtype=self.model.dtype)
-        self.grid.reserve(total, with_groups=True)
-        self.serpentine = Serpentine(total, width, period, device)
-        self.around_water = ClusterList(self.grid, 0, n, period)
-        self.around_walls = ClusterList(self.grid, n, total, period, WATER)
-        self.moving = Moving[self.model.dtype](self.number, self.x, self.v, self.rho, self.mass, self.pull)
+        n, total, model = self.water, self.total, self.model
+        device, places, many = model.device, self.places, model.world_count > 1
+        kinds = np.where(np.arange(total) < n, WATER, WALL)
+        integers = (places.number, np.argsort(places.number), places.world if many else kinds, places.segment)
+        self.number, self.slot, self.groups, segment = (
+            array(a.astype(np.int32), dtype=int32, device=device) for a in integers
+        )
+        self.world = self.groups if many else empty(0, int32, device)
+        self.grid = self._new_grid(total)
+        self.water_grid = self._new_grid(n) if many else self.grid
+        self.serpentine = Serpentine(total, width, period, device, segment if many else None)
+        worlds = np.arange(model.world_count) if many else None
+        self.around_water = ClusterList(self.grid, 0, places.water, period, worlds)
+        self.around_walls = ClusterList(self.water_grid, n, places.walls, period, worlds if many else [WATER])
+        self.moving = Moving[model.dtype](self.number, self.x, self.v, self.rho, self.mass, self.pull)
         arrays = [getattr(self.moving, name) for name in type(self.moving).fields]
         copies = [empty(a.size, a.dtype, device, requires_grad=a.requires_grad) for a in arrays]
-        self._before, self._copies = Moving[self.model.dtype](*copies), list(zip(copies, arrays, strict=True))
-        self.seen = zeros(total, self.model.vec3, device)
+        self._before, self._copies = Moving[model.dtype](*copies), list(zip(copies, arrays, strict=True))
+        self.seen = zeros(total, model.vec3, device)
         self.outdated = array([1], dtype=int32, device=device)
         self._near: dict[Any, Near] = {}
+
+    def _new_grid(self, points: int) -> HashGrid:
+        grid = HashGrid(1024, 1024, 1024, device=self.model.device, dtype=self.model.dtype)
+        grid.reserve(points, with_groups=True)
+        return grid
 
     @property
     def points(self) -> Any:
@@ -110,7 +124,7 @@ class Particles(Fixed):
         """What a step fills before it reads it."""
         arrays = [self.x, self.v, self.rho, self.p, self.mass, self.pull, self.a, self.mix, self.drift, self.push]
         arrays += [self.middle, self.level, self.volume, self.spin, self.slip, self.force, self.begin]
-        return [*arrays, self.grid]
+        return [*arrays, *{id(grid): grid for grid in (self.grid, self.water_grid)}.values()]
 
     def memory(self) -> Memory:
         """What a saved scene keeps of them."""
@@ -123,6 +137,7 @@ class Particles(Fixed):
         require_permutation("the order of the particles", memory["number"])
         apart = bool((number[: self.water] < self.water).all() and (slot[number] == np.arange(self.total)).all())
         require(apart, "the order of the particles", "those of the fluid first, and slots that are its inverse")
+        require(self.places.fits(number), "the order of the particles", "each among those of its world")
         require_range("the shape of a wall", memory["shape"].numpy(), self.model.shape_count)
         refill_all(memory, {name: getattr(self, name) for name in _KEPT})
         self.around_water.recall(memory["around_water"], self.total)
@@ -135,9 +150,11 @@ class Particles(Fixed):
     # ----- neighbours -----------------------------------------------------------------------------
 
     def build_grid(self, width: float, period: Sequence[float]) -> None:
-        """Sort all into a hash grid with cells of a width [m]."""
+        """Sort all into a hash grid with cells of a width [m]; the fluid of many worlds into one of its own as well."""
         if self.total:
             self.grid.build(self.points, width, self.groups, period=period)
+        if self.water_grid is not self.grid and self.water:
+            self.water_grid.build(self.x[: self.water], width, self.world[: self.water], period=period)
 
     def near(self, listed: bool, reach: float, h: float) -> Near:
         """Neighbours of fluid and of walls for kernels: from lists, or less than `reach` [m] away in the grid."""
@@ -149,12 +166,21 @@ class Particles(Fixed):
 
     def _find_near(self, listed: bool, reach: float, h: float) -> Near:
         lists = (self.around_water, self.around_walls)
+        places = (self.world[: self.water], self.world[self.water :])
+        rest, none = [reach, self.around_water.period, self.water, self.walls, h], (None, None, None)
+        parts = [(row.starts, row.firsts, row.lasts, row.groups) if listed else (*none, world)
+                 for row, world in zip(lists, places, strict=True)]  # fmt: skip
         rows = [(row.counts, row.ids) if listed else (None, None) for row in lists]
-        rest = [self.grid.id, reach, self.around_water.period, self.water, self.walls, h]
-        water, walls = (Around[self.model.dtype](*row, *rest) for row in rows)
+        water, walls = (
+            Around[self.model.dtype](*row, a.grid.id, *rest, *part)
+            for row, a, part in zip(rows, lists, parts, strict=True)
+        )
+        many = self.model.world_count > 1
         if listed:
-            return Near(True, *(Launched(LISTED, a, row.dim) for a, row in zip((water, walls), lists, strict=True)))
-        return Near(False, Launched(IN_GRID, water, self.water), Launched(WATER_IN_GRID, walls, self.walls))
+            search = LISTED_BY_WORLD if many else LISTED
+            return Near(True, *(Launched(search, a, row.dim) for a, row in zip((water, walls), lists, strict=True)))
+        searches = (IN_GRID_BY_WORLD, IN_GRID_BY_WORLD) if many else (IN_GRID, WATER_IN_GRID)
+        return Near(False, Launched(searches[0], water, self.water), Launched(searches[1], walls, self.walls))
 
     def note_moved(self) -> None:
         """Say so where particles are far from where lists saw them."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from ...core.language import array, dot, kernel, max, tid
+from ...core.language import array, dot, int32, kernel, max, tid
 from .around import Search
 from .fluid import DENSITY
 from .pairs import distance, offset_of
@@ -30,7 +30,7 @@ def measure_kernel(name: str, dim: int, periodic: bool, search: Search) -> Any:
     def measure(
         around: Any, x: array(dtype=Any), mass: array(dtype=Any), rho: array(dtype=Any), stiffness: array(dtype=Any)
     ):
-        i, h = search.particle(), around.h
+        i, h = search.particle(around), around.h
         q, total, squares = x[i], h * 0.0, h * 0.0
         mean = q * 0.0
         for j in search.neighbours(around, q):
@@ -41,7 +41,7 @@ def measure_kernel(name: str, dim: int, periodic: bool, search: Search) -> Any:
             mean += g
             if j < around.water:
                 squares += dot(g, g)
-        if i < around.water:
+        if search.owns(around, i, around.water):
             rho[i] = total
             stiffness[i] = dot(mean, mean) + squares
 
@@ -61,12 +61,12 @@ def rate_kernel(name: str, dim: int, periodic: bool, divergence: bool, search: S
         around: Any, dt: Any, fluid: array(dtype=Any), x: array(dtype=Any), v: array(dtype=Any), mass: array(dtype=Any),
         rho: array(dtype=Any), stiffness: array(dtype=Any), push: array(dtype=Any), error: array(dtype=Any),
     ):  # fmt: skip
-        i, h = search.particle(), around.h
+        i, h = search.particle(around), around.h
         q, u, rate = x[i], v[i], h * 0.0
         for j in search.neighbours(around, q):
             d = offset(q, x[j], around.period)
             rate += mass[j] * slope_of(distance(d, h), h) * dot(u - v[j], d)
-        if i < around.water:
+        if search.owns(around, i, around.water):
             rest = fluid[DENSITY]
             if divergence:
                 if rho[i] < rate.dtype(_SPARSE) * rest:
@@ -92,13 +92,13 @@ def project_kernel(name: str, dim: int, periodic: bool, search: Search) -> Any:
         around: Any, x: array(dtype=Any), mass: array(dtype=Any), push: array(dtype=Any), pushed: array(dtype=Any),
         v: array(dtype=Any),
     ):  # fmt: skip
-        i, h = search.particle(), around.h
+        i, h = search.particle(around), around.h
         q, own = x[i], push[i]
         change = q * 0.0
         for j in search.neighbours(around, q):
             d = offset(q, x[j], around.period)
             change += d * (mass[j] * slope_of(distance(d, h), h) * (own + push[j]))
-        if i < around.water:
+        if search.owns(around, i, around.water):
             v[i] = v[i] - change
             pushed[i] = pushed[i] + own
 
@@ -111,3 +111,11 @@ def press_by(dt: Any, pushed: array(dtype=Any), rho: array(dtype=Any), p: array(
     i = tid()
     p[i] = pushed[i] * rho[i] * rho[i] / dt
     push[i] = pushed[i] / dt
+
+
+@kernel
+def release(world: array(dtype=int32), done: array(dtype=int32), push: array(dtype=Any)):
+    """Take the pushes from worlds that are done."""
+    i = tid()
+    if done[world[i]] != 0:
+        push[i] = push[i] * 0.0

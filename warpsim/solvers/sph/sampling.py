@@ -35,45 +35,79 @@ THINNEST_WALL = 0.02  # of a spacing: the two sides of a thinner one are not tol
 
 @dataclass(frozen=True)
 class Rows:
-    """Wall particles, ordered by shape: local, in the frame of their shape, and toward, from there to the surface
-    before them, (n, 3) [m]; shape, (n,)."""
+    """Wall particles, ordered by shape and then by world: local, in the frame of their shape, and toward, from there to
+    the surface before them, (n, 3) [m]; shape and world, (n,). Shapes of all worlds have particles in each."""
 
     local: np.ndarray
     toward: np.ndarray
     shape: np.ndarray
+    world: np.ndarray
 
 
-def sample_shapes(
-    model: Model, spacing: float, depth: float, origin: np.ndarray, bounds: np.ndarray | None, dim: int,
-    period: Sequence[float],
-) -> Rows:  # fmt: skip
+@dataclass(frozen=True)
+class Lattice:
+    """Where wall particles lie: spacing of the lattice, depth below surfaces that they fill [m]; dim, of space; period,
+    lengths after which it repeats [m], 0 for none."""
+
+    spacing: float
+    depth: float
+    dim: int
+    period: Sequence[float]
+
+
+def sample_shapes(model: Model, lattice: Lattice, corners: np.ndarray, bounds: np.ndarray | None) -> Rows:
     """The wall particles of all shapes.
 
-    depth [m]: how far below a surface there are particles. origin: a corner of the lattice, the plane z of fluids with
-    two dimensions. bounds: corners (2, 3) [m] of what endless shapes are needed in. period [m]: lengths of the period
-    from the origin that is filled, 0 for none.
+    corners (worlds, 3): of the lattice of each world, and of the one period that is filled; z is the plane of fluids
+    with two dimensions [m]. bounds (worlds, 2, 3): corners of what endless shapes are needed in [m]. Worlds with the
+    same shapes are sampled once.
 
     Raises `ModelError` for endless shapes without bounds, for shapes so large that no memory holds their rows, and for
     walls so thin that their sides are not told apart, and for volumes that do not know distances as deep as the rows.
     """
+    owners, shapes = model.shape_world.numpy(), [_key(model, s) for s in range(model.shape_count)]
+    worlds = [np.flatnonzero((owners == w) | (owners < 0)) for w in range(model.world_count)]
+    known: dict[Any, tuple[np.ndarray, ...]] = {}
+    sampled = []
+    for w, own in enumerate(worlds):
+        box = None if bounds is None else bounds[w]
+        key = corners[w].tobytes(), None if box is None else box.tobytes(), *(shapes[s] for s in own)
+        if key not in known:
+            known[key] = _sample_world(model, own, lattice, corners[w], box)
+        sampled.append(known[key])
+    local, toward = (np.concatenate([part[k] for part in sampled]) for k in range(2))
+    shape = np.concatenate([own[nth] for own, (*_, nth) in zip(worlds, sampled, strict=True)])
+    world = np.repeat(np.arange(model.world_count), [len(nth) for *_, nth in sampled])
+    order = np.argsort(shape, kind="stable")
+    return Rows(local[order], toward[order], shape[order].astype(np.int32), world[order].astype(np.int32))
+
+
+def _key(model: Model, s: int) -> object:
+    """Equal for shapes with the same wall particles in their frame."""
+    arrays = (model.shape_scale[s : s + 1], model.shape_transform[s : s + 1], model.shape_heights[s])
+    return model.shape_type[s], id(model.shape_object[s]), *(a.numpy().tobytes() for a in arrays)
+
+
+def _sample_world(
+    model: Model, shapes: np.ndarray, lattice: Lattice, origin: np.ndarray, bounds: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Local and toward of the wall particles of a world, (n, 3), and the places of their shapes in a list, (n,)."""
     poses = model.shape_transform.numpy().astype(np.float64)
-    places: list[np.ndarray] = []
-    towards: list[np.ndarray] = []
-    for s in range(model.shape_count):
+    spacing, depth, places, towards = lattice.spacing, lattice.depth, [np.empty((0, 3))], [np.empty((0, 3))]
+    for s in shapes.tolist():
         check_band(model, s, depth, f"rows of wall particles {depth:g} m deep")
-        points, toward = _sample(model, s, spacing, depth, origin, _box(model, s, poses[s], bounds, depth), dim)
-        inside = _in_period(points, origin, period, spacing)
+        points, toward = _sample(model, s, lattice, origin, _box(model, s, poses[s], bounds, depth))
+        inside = _in_period(points, origin, lattice.period, spacing)
         points, toward = points[inside], toward[inside]
-        if places and len(points):
-            taken = np.concatenate([np.empty((0, 3)), *places])
-            near = cKDTree(taken).query(points)[0] if len(taken) else np.full(len(points), np.inf)
+        taken = np.concatenate(places)
+        if len(taken) and len(points):
+            near = cKDTree(taken).query(points)[0]
             points, toward = (a[near > _CLOSE * spacing] for a in (points, toward))
         places.append(points)
         towards.append(rotate(poses[s, 3:] * _BACK, toward))
-    shape = np.repeat(np.arange(model.shape_count), [len(p) for p in places])
-    local = [_local(pose, points) for pose, points in zip(poses, places, strict=True)]
-    whole = (np.concatenate([np.empty((0, 3)), *a]) for a in (local, towards))
-    return Rows(*whole, shape.astype(np.int32))
+    nth = np.repeat(np.arange(len(shapes)), [len(p) for p in places[1:]])
+    local = [_local(poses[s], points) for s, points in zip(shapes, places[1:], strict=True)]
+    return np.concatenate([np.empty((0, 3)), *local]), np.concatenate(towards), nth
 
 
 def _in_period(points: np.ndarray, origin: np.ndarray, period: Sequence[float], spacing: float) -> np.ndarray:
@@ -88,9 +122,10 @@ def _local(pose: np.ndarray, points: np.ndarray) -> np.ndarray:
 
 
 def in_world(model: Model, local: np.ndarray, shape: np.ndarray) -> np.ndarray:
-    """Points (n, 3) in the frames of their shapes as points of the world [m]."""
+    """Points (n, 3) in the frames of their shapes, by which they are ordered, as points of the world [m]."""
     poses = model.shape_transform.numpy().astype(np.float64).reshape(-1, 7)
-    parts = [rotate(pose[3:], local[shape == s]) + pose[:3] for s, pose in enumerate(poses)]
+    ends = np.searchsorted(shape, np.arange(len(poses) + 1))
+    parts = [rotate(pose[3:], local[ends[s] : ends[s + 1]]) + pose[:3] for s, pose in enumerate(poses)]
     return np.concatenate([np.empty((0, 3)), *parts])
 
 
@@ -109,9 +144,10 @@ def _box(model: Model, s: int, pose: np.ndarray, bounds: np.ndarray | None, dept
 
 
 def _sample(
-    model: Model, s: int, spacing: float, depth: float, origin: np.ndarray, box: np.ndarray, dim: int
+    model: Model, s: int, lattice: Lattice, origin: np.ndarray, box: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Points of the world in the rows of one shape, and from there to its surface, (n, 3) [m]."""
+    spacing, depth, dim = lattice.spacing, lattice.depth, lattice.dim
     first = np.floor((box[0] - origin) / spacing + _ROUNDING).astype(int)
     last = np.ceil((box[1] - origin) / spacing - _ROUNDING).astype(int)
     if dim == 2:

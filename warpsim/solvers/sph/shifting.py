@@ -39,11 +39,12 @@ def shift_kernel(name: str, dim: int, periodic: bool, search: Search) -> Any:
         around: Any, spacing: Any, fluid: array(dtype=Any), x: array(dtype=Any), rho: array(dtype=Any),
         mass: array(dtype=Any), drift: array(dtype=Any),
     ):  # fmt: skip
-        i, h = search.particle(), around.h
-        q, total = x[i], x[0] * 0.0
+        i, h = search.particle(around), around.h
+        q = x[i]
+        total = q * 0.0
         for j in search.neighbours(around, q):
             total += pair(offset(q, x[j], around.period), mass[j] / rho[j], spacing, h)
-        if i < around.water:
+        if search.owns(around, i, around.water):
             drift[i] = total * (-fluid[SHIFTING] * fluid[SOUND] * h)
 
     return shift

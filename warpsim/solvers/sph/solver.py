@@ -20,7 +20,7 @@ from ..neighbours.verlet_list import vector_of
 from ..particles.nozzle import arrival_mask, check_streams
 from ..particles.origin import origin_of, place_shapes
 from ..particles.statistics import longest
-from ..scene.checks import check_step, count_or_none, flag, model_problem, worlds_problem, refuse
+from ..scene.checks import check_step, count_or_none, flag, model_problem, refuse
 from ..scene.control import Control, advance_shapes
 from ..scene.model import Model
 from ..scene.state import State
@@ -36,7 +36,7 @@ from .fluid import SOUND, Fluid
 from .around import Launched, Near
 from .forces import Forces, drift, force_kernel, kick
 from .particles import Particles, load, store
-from .sampling import in_world, sample_shapes
+from .sampling import Lattice, sample_shapes
 from .shifting import move_shifted, shift_kernel
 from .smoothing import smoothing
 from .spin import spin_kernel
@@ -61,11 +61,11 @@ class SolverSPH(Fixed):
     lattice exact to 0.3 %. density: "continuity", which keeps surfaces sharp, or "summation". suction: let pressure be
     negative, as inside a fluid; free surfaces are better without. no_slip: walls hold the fluid by its laminar
     viscosity. substeps: of a step, None: as many as are stable. period: lengths after which space repeats along x, y, z
-    [m], 0 for none. bounds: corners (low, high) [m] of where planes and other endless shapes are walls. spacing [m]: of
-    particles, None: the cube root, or square root, of the volume of the largest. overlaps: "warn" of particles that
-    start less than half a spacing from each other or from a wall's filling, raise an "error", or "ignore" them. check:
-    look for numbers that are not finite after each step, and raise `DivergenceError`. streams: of fluid that nozzles
-    emit.
+    [m], 0 for none. bounds: corners (low, high) [m] of where planes and other endless shapes are walls, of all worlds,
+    or (worlds, 2, 3) of each. spacing [m]: of particles, None: the cube root, or square root, of the volume of the
+    largest. overlaps: "warn" of particles that start less than half a spacing from each other or
+    from a wall's filling, raise an "error", or "ignore" them. check: look for numbers that are not finite after each
+    step, and raise `DivergenceError`. streams: of fluid that nozzles emit, in a model of one world.
 
     Velocities leapfrog: forces at the begin of a step, continuity half-way, positions at the end. States made after the
     solver have `particle_rho`, densities [kg/m^3], and `particle_rest` [m], what rounding takes from positions far from
@@ -75,6 +75,9 @@ class SolverSPH(Fixed):
     stays 0. `shape_force`: torque about the origin of each shape [N m] and force on it [N], mean over the last step,
     (shapes,) spatial vectors; of sheets per metre of depth. With streams states know how far each has run, `poured`
     [m], float64 (streams,), and `streams` holds a `FluidNozzle` for each.
+
+    Worlds of a model do not see each other. They share what is said here, so also the number of substeps: that of the
+    world that needs most. A shape of all worlds is filled for each, and feels the sum.
 
     On a tape a step is recorded launch by launch: neighbours are integers, found once a substep. With a number of
     substeps it can be captured, and be the step of `wp.checkpoint(..., scratch=solver.scratch)`. Raises `ModelError`
@@ -91,7 +94,7 @@ class SolverSPH(Fixed):
         period: Sequence[float] = (0.0, 0.0, 0.0), bounds: ArrayLike | None = None, spacing: float | None = None,
         overlaps: str = "warn", check: bool = False, streams: Sequence[FluidStream] = (),
     ):  # fmt: skip
-        refuse((model_problem(model), worlds_problem(model)))
+        refuse((model_problem(model),))
         self.model, self.fluid, self.dim, self.kernel = model, fluid or Fluid(), dim, kernel
         self.density, self.suction, self.no_slip, self.substeps = density, suction, no_slip, substeps
         self.check, self.steps, self._checked_dt = check, 0, 0.0
@@ -100,10 +103,11 @@ class SolverSPH(Fixed):
         self.spacing = spacing_of(model, self.fluid, dim) if spacing is None else float(spacing)
         self.smoothing = smoothing * self.spacing
         self._smoothing, self._bounds, self.overlaps = smoothing, bounds, overlaps
-        corners = None if bounds is None else corners_of(bounds)
+        corners = None if bounds is None else corners_of(bounds, model.world_count)
         check_lengths(self, smoothing, corners)
         check_tension(self)
         check_streams(streams, FluidStream, "particle")
+        refuse(((bool(streams) and model.world_count > 1, "streams run in a model of several worlds", "one world"),))
         self.streams = [FluidNozzle(s, model, self.spacing, dim, number) for number, s in enumerate(streams)]
         check_sheet(self, streams)
         self._add_state_fields()
@@ -134,16 +138,19 @@ class SolverSPH(Fixed):
         model, dx = self.model, self.spacing
         q = without_streams(model.particle_q.numpy().astype(np.float64), streams)
         there = np.concatenate([q, *([s.position] for s in streams)])
-        low = there.min(axis=0) if len(there) else np.zeros(3)
+        many, ranges = model.world_count > 1, model.world_rows["particle"]
+        parts = [there[first:last] for first, last in ranges] if many else [there]
+        low = np.array([part.min(axis=0) if len(part) else np.zeros(3) for part in parts])
         origin = origin_of(there)
         self.origin = vector_of(origin, model.dtype)
-        corner = low - 0.5 * dx if bounds is None else bounds[0].copy()
+        corner = low - 0.5 * dx if bounds is None else bounds[:, 0].copy()
         if self.dim == 2:
-            corner[2] = low[2]
-        self._plane = low[2] - origin[2]
+            corner[:, 2] = low[:, 2]
+        self._plane = (there[:, 2].min() if len(there) else 0.0) - origin[2]
         depth = math.ceil(self.support / dx - 1.0e-9) * dx
-        rows = sample_shapes(model, dx, depth, corner, bounds, self.dim, self.period)
-        check_starts(q, in_world(model, rows.local, rows.shape), rows.shape, dx, self.period, overlaps)
+        lattice = Lattice(dx, depth, self.dim, self.period)
+        rows = sample_shapes(model, lattice, corner, bounds)
+        check_starts(model, q, rows, lattice, overlaps)
         width = dx * _COLUMN[self.dim]
         edges = None if bounds is None else bounds - origin + np.array([[-depth], [depth]])
         self.barriers = Barriers(model, dx, self._farthest, _SKIN * dx, self.dim, self.period, edges)
@@ -282,7 +289,8 @@ class SolverSPH(Fixed):
         p, dtype, fluid = self.particles, self.model.dtype, [self.fluid_numbers, control.gravity]
         weighed = not (any(self.period) or self.no_slip)
         there = [p.x, p.v, p.rho, p.mass, p.middle, p.level, p.volume]
-        self._run(halfway_kernel(weighed), p.total, dtype(0.5 * h), p.water, *fluid, *there)
+        halfway = halfway_kernel(weighed, self.model.world_count > 1)
+        self._run(halfway, p.total, dtype(0.5 * h), p.water, *fluid, p.world, *there)
         rates = [p.a, p.x, p.middle, p.v, p.level, p.mass, p.volume, p.rho]
         options = (weighed, self.no_slip, self.suction)
         self._run_near(continuity_kernel, near.water, options, dtype(h), *fluid, *rates)
@@ -375,9 +383,9 @@ class SolverSPH(Fixed):
         """Which particles do not wait behind a nozzle, bool (particles,)."""
         return arrival_mask(self.streams, state)
 
-    def statistics(self, state: State) -> FluidStatistics:
-        """What is asked of a state, computed when it is read."""
-        return FluidStatistics(self, state)
+    def statistics(self, state: State, world: int | None = None) -> FluidStatistics:
+        """What is asked of a state, computed when it is read. world: of that one alone, None: of all."""
+        return FluidStatistics(self, state, world)
 
     def time_step_limits(self, state: State) -> dict[str, float]:
         """The longest substeps [s] of a state, by reason: "sound", "forces", "viscosity".

@@ -61,10 +61,10 @@ def spin_kernel(name: str, dim: int, periodic: bool, no_slip: bool, search: Sear
         around: Any, x: array(dtype=Any), v: array(dtype=Any), slip: array(dtype=Any), rho: array(dtype=Any),
         mass: array(dtype=Any), spin: array(dtype=Any),
     ):  # fmt: skip
-        i, h, water = search.particle(), around.h, around.water
-        turn, squares, length = x[0] * 0.0, h * 0.0, 1.0 / h
-        arms = outer(turn, turn)
+        i, h, water = search.particle(around), around.h, around.water
         q, u, own = x[i], v[i], rho[i]
+        turn, squares, length = q * 0.0, h * 0.0, 1.0 / h
+        arms = outer(turn, turn)
         for j in search.neighbours(around, q):
             d = offset(q, x[j], around.period)
             w = weight(d, own, rho[j], mass[j], j < water, length, h)
@@ -72,7 +72,7 @@ def spin_kernel(name: str, dim: int, periodic: bool, no_slip: bool, search: Sear
             squares += w * dot(d, d)
             if not sheet:
                 arms += w * outer(d, d)
-        if i < water:
+        if search.owns(around, i, water):
             turn, squares = turn * -scale(h), squares * -scale(h) + h.dtype(_LEAST)
             if sheet:
                 spin[i] = vector(h * 0.0, h * 0.0, turn[2] / squares)

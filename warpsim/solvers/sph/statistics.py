@@ -20,16 +20,22 @@ if TYPE_CHECKING:
 
 
 class FluidStatistics(ParticleStatistics):
-    """What can be said of a fluid. Gauges are computed on the host."""
+    """What can be said of a fluid, or of that of one world. Gauges are computed on the host.
+
+    Arrays of all particles are so for one world too. Raises `ModelError` for a world that is none.
+    """
 
     @checked
-    def __init__(self, solver: SolverSPH, state: State):
+    def __init__(self, solver: SolverSPH, state: State, world: int | None = None):
         super().__init__(solver.model, state)
-        self.solver = solver
+        self.solver, self.world = solver, None if world is None else solver.model.world(world).number
 
     @cached_property
     def _there(self) -> np.ndarray | None:
-        return self.solver.present(self.state) if self.solver.streams else None
+        if self.world is None or self.model.world_count == 1:
+            return self.solver.present(self.state) if self.solver.streams else None
+        own: np.ndarray = self.model.particle_world.numpy() == self.world
+        return own
 
     def _of_those_there(self, values: np.ndarray) -> np.ndarray:
         """Rows of an array for particles that do not wait behind a nozzle."""
@@ -39,6 +45,11 @@ class FluidStatistics(ParticleStatistics):
     def _q(self) -> np.ndarray:
         """Where particles are that do not wait behind a nozzle, (n, 3) [m]."""
         return self._of_those_there(self.state.particle_q.numpy().astype(np.float64))
+
+    @cached_property
+    def _worlds(self) -> np.ndarray:
+        """Their worlds, (n,)."""
+        return self._of_those_there(self.model.particle_world.numpy())
 
     @cached_property
     def compression(self) -> np.ndarray:
@@ -53,15 +64,16 @@ class FluidStatistics(ParticleStatistics):
     @property
     def potential_energy(self) -> float:
         """In the gravity of the model, above the origin [J]."""
-        g = self.model.gravity.numpy()[0].astype(np.float64)
-        return float(-(self._of_those_there(self.model.particle_mass.numpy()) * (self._q @ g)).sum())
+        g = self.model.gravity.numpy().astype(np.float64)
+        work = self._q @ g[0] if len(g) == 1 else (self._q * g[self._worlds]).sum(axis=1)
+        return float(-(self._of_those_there(self.model.particle_mass.numpy()) * work).sum())
 
     @cached_property
     def _leaks(self) -> tuple[np.ndarray, np.ndarray]:
         """How deep particles that do not wait are in walls [m], and which are past the ends of endless ones."""
         solver, rest = self.solver, self._of_those_there(self.state.particle_rest.numpy().astype(np.float64))
         points = self._q - np.array(solver.origin, dtype=np.float64) + rest
-        return solver.barriers.depths(points, solver.poses)
+        return solver.barriers.depths(points, self._worlds, solver.poses)
 
     @property
     def in_walls(self) -> int:

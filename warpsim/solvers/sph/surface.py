@@ -45,14 +45,17 @@ class Surface(Fixed):
         self.grid = HashGrid(1024, 1024, 1024, device=solver.model.device)
         self._balls = empty(0, mat33, solver.model.device)
 
-    def extract(self, state: State) -> tuple[np.ndarray, np.ndarray]:
+    def extract(self, state: State, world: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Vertices (n, 3) [m] and triangles (m, 3) that turn counter-clockwise seen from outside; none without fluid.
 
-        What waits behind nozzles is not drawn.
+        world: of that one alone, None: of all, which is one surface where worlds overlap. What waits behind nozzles is
+        not drawn.
 
-        Raises `ModelError` where particles are so far apart that no memory holds the grid.
+        Raises `ModelError` for a world that is none, and for particles so far apart that no memory holds the grid.
         """
         model, there = self.solver.model, self.solver.present(state)
+        if world is not None:
+            there = there & (model.particle_world.numpy() == model.world(world).number)
         origin = np.array(self.solver.origin, dtype=np.float64)
         world, rest = (a.numpy()[there].astype(np.float64) for a in (state.particle_q, state.particle_rest))
         q = (world - origin + rest).astype(np.float32)

@@ -92,10 +92,8 @@ def _pull_of(no_slip: bool) -> Any:
 
     @func
     def pull_of(
-        gravity: array(dtype=Any), q: Any, wall: int32, around: Any, walls: Any, pose: array(dtype=Any),
-        twist: array(dtype=Any),
-    ):  # fmt: skip
-        pull = gravity[0]
+        pull: Any, q: Any, wall: int32, around: Any, walls: Any, pose: array(dtype=Any), twist: array(dtype=Any)
+    ):
         if no_slip and wall < around.walls:
             s = walls.shape[walls.number[wall] - around.water]
             spin = spatial_top(twist[s])
@@ -118,11 +116,12 @@ def wall_pressure_kernel(name: str, dim: int, periodic: bool, suction: bool, no_
         v: array(dtype=Any), mass: array(dtype=Any), rho: array(dtype=Any), p: array(dtype=Any),
         pose: array(dtype=Any), twist: array(dtype=Any),
     ):  # fmt: skip
-        wall, h, water = search.particle(), around.h, around.water
+        wall, h, water = search.particle(around), around.h, around.water
         pressure, weight, inverse = h * 0.0, h * 0.0, 1.0 / h
-        flow, back = gravity[0] * 0.0, gravity[0] * 0.0
+        own = gravity[search.world(around)]
+        flow, back = own * 0.0, own * 0.0
         q = x[water + wall]
-        pull = pull_of(gravity, q, wall, around, walls, pose, twist)
+        pull = pull_of(own, q, wall, around, walls, pose, twist)
         for j in search.neighbours(around, q):
             d = offset(q, x[j], around.period)
             w = mass[j] * value(distance(d, h) * inverse)
@@ -131,7 +130,7 @@ def wall_pressure_kernel(name: str, dim: int, periodic: bool, suction: bool, no_
                 flow += w * v[j]
                 back += w * d
             weight += w
-        if wall < around.walls:
+        if search.owns(around, wall, around.walls):
             if weight > 0.0:
                 pressure = pressure / weight
             if not suction:
@@ -178,14 +177,15 @@ def wall_force_kernel(name: str, dim: int, periodic: bool, no_slip: bool, turnin
         spin: array(dtype=Any), rho: array(dtype=Any), push: array(dtype=Any), mass: array(dtype=Any),
         force: array(dtype=Any),
     ):  # fmt: skip
-        wall, h = search.particle(), around.h
-        total, inverse, viscosity = fluid[0] * x[0] * 0.0, 1.0 / h, fluid[VISCOSITY]
+        wall, h = search.particle(around), around.h
+        inverse, viscosity = 1.0 / h, fluid[VISCOSITY]
         i = around.water + wall
         q, own, behind, press = x[i], rho[i], slip[wall], push[i]
+        total = q * 0.0
         for j in search.neighbours(around, q):
             d = offset(q, x[j], around.period)
             total += pair(d, behind - v[j], spin[j], press + push[j], own, rho[j], mass[j], viscosity, inverse, h)
-        if wall < around.walls:
+        if search.owns(around, wall, around.walls):
             force[wall] = total * (-mass[i] * scale(h))
 
     return push_walls
