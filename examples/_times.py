@@ -40,4 +40,5 @@ SECONDS = {
     "wave": (4.3, 2.0),
     "wave_inverse": (4.1, 0.4),
     "wave_mpi": (1.8, 0.0),
+    "windy_throws": (24.0, 4.0),
 }

@@ -8,8 +8,8 @@ TOPICS = {
     ),
     "Oceans and waves": ("ocean", "ocean_float", "ocean_cloth", "wave", "wave_mpi"),
     "Found by gradients": (
-        "cloth_throw", "bounce_to_target", "spring_cage", "wave_inverse", "soft_identify", "grain_friction", "walker",
-        "ocean_inverse", "steer_jet", "cartpole", "pendulums_jax",
+        "cloth_throw", "windy_throws", "bounce_to_target", "spring_cage", "wave_inverse", "soft_identify",
+        "grain_friction", "walker", "ocean_inverse", "steer_jet", "cartpole", "pendulums_jax",
     ),
     "Points and volumes": ("radius_aggregation", "raymarch"),
 }  # fmt: skip

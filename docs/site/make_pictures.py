@@ -40,6 +40,7 @@ RUNS = {
     "hourglass": ("", 0.0, 1.0),
     "grain_drum": ("", 0.0, 1.0),
     "cloth_throw": ("", 0.0, 1.0),
+    "windy_throws": ("", 0.0, 1.0),
     "ocean_cloth": ("", 0.0, 1.0),
     "grain_friction": ("", 0.0, 1.0),
     "soft_identify": ("", 0.0, 1.0),
