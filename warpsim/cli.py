@@ -112,10 +112,11 @@ def parser() -> argparse.ArgumentParser:
     info = commands.add_parser("info", help="versions, threads, cache, CUDA, optional packages")
     info.set_defaults(command=show_info)
     run = commands.add_parser(
-        "run", help="run an example; its own options follow its name",
+        "run",
+        help="run an example; its own options follow its name",
         usage="warpsim run [-h] [EXAMPLE [--copy | --notebook | [--view] [--save-every N] [--resume FILE]] "
         "[ARGUMENT ...]]",
-    )  # fmt: skip
+    )
     run.set_defaults(command=list_examples)
     cache = commands.add_parser("cache", help="the compiled kernels on disk")
     cache.add_argument("action", nargs="?", choices=("list", "size", "clear"), default="list")
@@ -199,8 +200,9 @@ def cuda_devices() -> Iterator[tuple[str, str]]:
     for device in warpsim.get_cuda_devices():
         major, minor = device.arch
         size = int(driver.call("cuDeviceTotalMem", device.handle)) / 2**30
-        yield str(device), (
-            f"{device.name}, compute capability {major}.{minor}, {size:.1f} GiB, {device.sm_count} multiprocessors"
+        yield (
+            str(device),
+            (f"{device.name}, compute capability {major}.{minor}, {size:.1f} GiB, {device.sm_count} multiprocessors"),
         )
 
 

@@ -34,12 +34,18 @@ def print_diagnostics() -> dict[str, Any]:
 def _software() -> dict[str, Any]:
     versions = {name: _version(name) for name in FRAMEWORKS}
     return {
-        "warpsim": _own_version(), "warp_python": config.version, "warp_native": config.version, "warp_clang": None,
-        "llvm": ".".join(map(str, binding.llvm_version_info)), "numpy": np.__version__,
-        "python": platform.python_version(), "platform": platform.platform(),
-        "nanovdb": _nanovdb_version(), "host_compiler": f"LLVM, by llvmlite {_version('llvmlite')}",
+        "warpsim": _own_version(),
+        "warp_python": config.version,
+        "warp_native": config.version,
+        "warp_clang": None,
+        "llvm": ".".join(map(str, binding.llvm_version_info)),
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "nanovdb": _nanovdb_version(),
+        "host_compiler": f"LLVM, by llvmlite {_version('llvmlite')}",
         **{name: version for name, version in versions.items() if version},
-    }  # fmt: skip
+    }
 
 
 def _own_version() -> str:

@@ -109,9 +109,15 @@ class _Bar:
         if loop.note:
             form, delay = "{unit} {n_fmt} [{elapsed}{postfix}]", _PATIENCE
         self._bar = tqdm(
-            total=loop.total, initial=loop.count, unit=loop.unit, bar_format=form, mininterval=0.0, miniters=0,
-            delay=delay, leave=loop.note is None,
-        )  # fmt: skip
+            total=loop.total,
+            initial=loop.count,
+            unit=loop.unit,
+            bar_format=form,
+            mininterval=0.0,
+            miniters=0,
+            delay=delay,
+            leave=loop.note is None,
+        )
 
     def tell(self, at_once: bool = False) -> None:
         """Write the line, if it is time."""

@@ -8,9 +8,8 @@ from .core.runtime.algorithms.coloring import (
     graph_coloring_balance,
     graph_coloring_get_groups,
 )
-from .core.runtime.algorithms.primitives import (
-    array_cast, array_inner, array_scan, array_sum, radix_sort_pairs, runlength_encode, segmented_sort_pairs,
-)  # fmt: skip
+from .core.runtime.algorithms.primitives import array_cast, array_inner, array_scan, array_sum, radix_sort_pairs
+from .core.runtime.algorithms.primitives import runlength_encode, segmented_sort_pairs
 from .interop.rmm import AllocatorRmm
 from .names import missing
 

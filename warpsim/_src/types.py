@@ -10,9 +10,8 @@ from ml_dtypes import bfloat16
 
 from ..core.runtime.arrays.host_memory import contiguous_strides
 from ..core.types.compounds import standard_names
-from ..core.types.scalars import (
-    bool_, float16, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64,
-)  # fmt: skip
+from ..core.types.scalars import bool_, float16, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32
+from ..core.types.scalars import uint64
 from ..warp.kinds import type_size_in_bytes
 
 int_types = (int8, uint8, int16, uint16, int32, uint32, int64, uint64)

@@ -123,9 +123,15 @@ def set_tangents(dual: DualLaunch, mirror: Mirror, moved: dict[str, Any]) -> Non
 
 @user_frames
 def hvp(
-    subject: Any, dim: Any = None, inputs: Sequence[Any] = (), outputs: Sequence[Any] = (),
-    vector: Any = None, loss: Any = None, cotangents: Any = None, device: Any = None,
-) -> dict[Any, Any]:  # fmt: skip
+    subject: Any,
+    dim: Any = None,
+    inputs: Sequence[Any] = (),
+    outputs: Sequence[Any] = (),
+    vector: Any = None,
+    loss: Any = None,
+    cotangents: Any = None,
+    device: Any = None,
+) -> dict[Any, Any]:
     """The Hessian of a loss times `vector`.
 
     `hvp(tape, loss=loss, vector={x: u})` gives for every array with a gradient how its gradient changes when x

@@ -18,11 +18,17 @@ from .subjects import FunctionMetadata
 
 
 def plot_kernel_jacobians(
-    jacobians: Mapping[tuple[Any, Any], Any], kernel: Kernel | FunctionMetadata | None = None,
-    inputs: Sequence[Any] | None = None, show_plot: bool = True, show_colorbar: bool = True,
-    scale_colors_per_submatrix: bool = False, title: str | None = None, colormap: str = "coolwarm",
-    log_scale: bool = False, outputs: Sequence[Any] | None = None,
-) -> Any:  # fmt: skip
+    jacobians: Mapping[tuple[Any, Any], Any],
+    kernel: Kernel | FunctionMetadata | None = None,
+    inputs: Sequence[Any] | None = None,
+    show_plot: bool = True,
+    show_colorbar: bool = True,
+    scale_colors_per_submatrix: bool = False,
+    title: str | None = None,
+    colormap: str = "coolwarm",
+    log_scale: bool = False,
+    outputs: Sequence[Any] | None = None,
+) -> Any:
     """Draw what `jacobian` or `jacobian_fd` returned; returns the matplotlib figure, pyplot's current one.
 
     kernel, inputs, outputs: a kernel with its arguments, or a `FunctionMetadata`, for matrices that come

@@ -135,9 +135,15 @@ def dense_operator(a: array) -> LinearOperator:
 
 @kernel
 def _sparse(
-    offsets: array(dtype=int), columns: array(dtype=int), values: array(dtype=Any),
-    x: array(dtype=Any), y: array(dtype=Any), z: array(dtype=Any), alpha: Any, beta: Any,
-):  # fmt: skip
+    offsets: array(dtype=int),
+    columns: array(dtype=int),
+    values: array(dtype=Any),
+    x: array(dtype=Any),
+    y: array(dtype=Any),
+    z: array(dtype=Any),
+    alpha: Any,
+    beta: Any,
+):
     i = tid()
     total = z.dtype(0.0)
     for k in range(offsets[i], offsets[i + 1]):

@@ -16,9 +16,15 @@ from .vectors import check_alike, components, run
 
 @kernel
 def _descend(
-    x: array(dtype=Any), g: array(dtype=Any), b: array(dtype=Any),
-    lr: Any, momentum: Any, dampening: Any, decay: Any, nesterov: int,
-):  # fmt: skip
+    x: array(dtype=Any),
+    g: array(dtype=Any),
+    b: array(dtype=Any),
+    lr: Any,
+    momentum: Any,
+    dampening: Any,
+    decay: Any,
+    nesterov: int,
+):
     i = tid()
     old = b.dtype(x[i])
     grad = b.dtype(g[i]) + decay * old

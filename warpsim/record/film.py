@@ -31,9 +31,14 @@ class FilmFile:
     """
 
     def __init__(
-        self, fps: float = 25.0, size: tuple[int, int] = (640, 480), azimuth: float = 35.0, elevation: float = 22.0,
-        box: Sequence[Sequence[float]] | None = None, quality: int = 75,
-    ):  # fmt: skip
+        self,
+        fps: float = 25.0,
+        size: tuple[int, int] = (640, 480),
+        azimuth: float = 35.0,
+        elevation: float = 22.0,
+        box: Sequence[Sequence[float]] | None = None,
+        quality: int = 75,
+    ):
         if not 0.0 < fps <= 1000.0:
             raise RecordError(f"fps is {fps}\nexpected: above 0, at most 1000 images a second")
         self.fps, self.size, self.azimuth, self.elevation = float(fps), size, azimuth, elevation

@@ -13,9 +13,15 @@ from .body import Body, Frame
 from .series import check_follows, clear_from, file_name, frame_of
 
 _TYPES = {
-    "f4": "float", "f8": "double", "i1": "char", "i2": "short", "i4": "int", "u1": "uchar", "u2": "ushort",
+    "f4": "float",
+    "f8": "double",
+    "i1": "char",
+    "i2": "short",
+    "i4": "int",
+    "u1": "uchar",
+    "u2": "ushort",
     "u4": "uint",
-}  # fmt: skip
+}
 _FOLDER = "ply"
 _AXES = ("x", "y", "z")
 

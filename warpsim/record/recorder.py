@@ -49,9 +49,14 @@ class Recorder:
 
     @checked
     def __init__(
-        self, folder: str | os.PathLike[str], formats: Sequence[Any], *, arrays: Sequence[str] = (),
-        present: Callable[[State], np.ndarray] | None = None, first_frame: int = 0,
-    ):  # fmt: skip
+        self,
+        folder: str | os.PathLike[str],
+        formats: Sequence[Any],
+        *,
+        arrays: Sequence[str] = (),
+        present: Callable[[State], np.ndarray] | None = None,
+        first_frame: int = 0,
+    ):
         if first_frame < 0:
             raise RecordError(f"first_frame is {first_frame}\nexpected: 0 or more")
         for each in formats:
@@ -81,9 +86,15 @@ class Recorder:
                 self.close()
 
     def frame(
-        self, state: State | None, time: float, *, control: Control | None = None,
-        arrays: Mapping[str, Any] | None = None, numbers: Any = None, bodies: Sequence[Body] = (),
-    ) -> int:  # fmt: skip
+        self,
+        state: State | None,
+        time: float,
+        *,
+        control: Control | None = None,
+        arrays: Mapping[str, Any] | None = None,
+        numbers: Any = None,
+        bodies: Sequence[Body] = (),
+    ) -> int:
         """Write the next frame, and return its number.
 
         state: None where all there is are `bodies`. time [s]: later than that of the frame before. control: where
@@ -131,9 +142,14 @@ class Recorder:
             raise
 
     def _frame(
-        self, state: State | None, time: float, control: Control | None, arrays: Mapping[str, Any],
-        row: dict[str, Any], bodies: Sequence[Body],
-    ) -> Frame:  # fmt: skip
+        self,
+        state: State | None,
+        time: float,
+        control: Control | None,
+        arrays: Mapping[str, Any],
+        row: dict[str, Any],
+        bodies: Sequence[Body],
+    ) -> Frame:
         """All that a moment has, as arrays."""
         self._check_time(time)
         everything = [instance(body, Body, "a body of bodies") for body in bodies]

@@ -117,9 +117,9 @@ def _revolved(distance: np.ndarray, height: np.ndarray) -> tuple[np.ndarray, np.
     here, last = np.arange(_AROUND), len(points) - 1
     after = np.roll(here, -1)
     top = (len(rings) - 1) * _AROUND
-    strip = np.concatenate([
-        np.stack([here, after, after + _AROUND], axis=1), np.stack([here, after + _AROUND, here + _AROUND], axis=1)
-    ])  # fmt: skip
+    strip = np.concatenate(
+        [np.stack([here, after, after + _AROUND], axis=1), np.stack([here, after + _AROUND, here + _AROUND], axis=1)]
+    )
     walls = [strip + ring * _AROUND for ring in range(len(rings) - 1)]
     ends = [
         np.stack([after, here, np.full(_AROUND, last - 1)], axis=1),

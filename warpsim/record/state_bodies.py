@@ -40,10 +40,11 @@ class StateBodies:
         self._parts = [
             _Part(name, per, cells, rows)
             for name, per, cells, rows in (
-                ("cloth", "tri", triangles, sheet), ("soft", "tet", tetrahedra, np.arange(len(tetrahedra))),
+                ("cloth", "tri", triangles, sheet),
+                ("soft", "tet", tetrahedra, np.arange(len(tetrahedra))),
             )
             if len(rows)
-        ]  # fmt: skip
+        ]
         self._shapes = ShapeBodies(model) if model.shape_count else None
 
     def bodies(self, state: State, control: Control | None, more: Mapping[str, Any]) -> list[Body]:
@@ -85,9 +86,11 @@ class StateBodies:
     def _known(self) -> list[str]:
         """Names of all fields that can be recorded."""
         from_tables = [
-            name for table in (self.model.fields, self.model.state_fields) for name, f in table.items()
+            name
+            for table in (self.model.fields, self.model.state_fields)
+            for name, f in table.items()
             if getattr(f, "per", "particle") in ("particle", "tri", "tet", "shape")
-        ]  # fmt: skip
+        ]
         return sorted({"particle_f", *from_tables} - {"particle_q", "particle_qd", "particle_radius"})
 
     def _particles(self, state: State, values: dict[str, dict[str, np.ndarray]]) -> Body:

@@ -89,8 +89,10 @@ def floors(frame: Frame) -> list[float]:
     """Heights [m] of planes across the up axis."""
     up = "XYZ".index(frame.up_axis)
     heights = [
-        body.points[4 * k : 4 * k + 4, up] for body in frame.bodies if body.is_backdrop
+        body.points[4 * k : 4 * k + 4, up]
+        for body in frame.bodies
+        if body.is_backdrop
         for k in range(len(body.points) // 4)
-    ]  # fmt: skip
+    ]
     reach = float(np.ptp(frame.setting.box, axis=0).max())
     return sorted(float(h[0]) for h in heights if np.ptp(h) <= 1.0e-3 * reach)

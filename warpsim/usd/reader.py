@@ -238,8 +238,12 @@ def _started(entry: str, stdin: int, stdout: int, fd: int | None = None) -> subp
     options: dict[str, Any] = {} if fd is None else {"pass_fds": [fd], "start_new_session": True}
     return subprocess.Popen(
         [os.fsdecode(spawn.get_executable()), "-c", code],
-        stdin=stdin, stdout=stdout, stderr=subprocess.DEVNULL, env={**os.environ, **_ENVIRONMENT}, **options,
-    )  # fmt: skip
+        stdin=stdin,
+        stdout=stdout,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, **_ENVIRONMENT},
+        **options,
+    )
 
 
 _starting = threading.Lock()

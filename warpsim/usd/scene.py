@@ -176,9 +176,11 @@ class Scene:
         color = _color(body.prim, code, count, _color(body.part, code, 1))
         chosen = kinds == body.number
         return {
-            "points": self._place(places, body.prim, code)[chosen], "turns": turns[chosen], "sizes": sizes[chosen],
+            "points": self._place(places, body.prim, code)[chosen],
+            "turns": turns[chosen],
+            "sizes": sizes[chosen],
             "color": color[chosen] if color.ndim == 2 else color,
-        }  # fmt: skip
+        }
 
     def _place(self, points: np.ndarray, prim: Usd.Prim, code: float) -> np.ndarray:
         """Points of a prim in metres of the world."""

@@ -48,10 +48,14 @@ def _profile(kind: str, schema: Any, early: Usd.TimeCode) -> tuple[np.ndarray, n
 def _revolve(distance: np.ndarray, height: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """An outline turned around z: rings of points, and two triangles between each four neighbours."""
     angle = np.linspace(0.0, 2.0 * np.pi, _AROUND, endpoint=False)
-    rings = np.stack([
-        np.outer(distance, np.cos(angle)), np.outer(distance, np.sin(angle)),
-        np.repeat(height[:, None], _AROUND, axis=1),
-    ], axis=-1)  # fmt: skip
+    rings = np.stack(
+        [
+            np.outer(distance, np.cos(angle)),
+            np.outer(distance, np.sin(angle)),
+            np.repeat(height[:, None], _AROUND, axis=1),
+        ],
+        axis=-1,
+    )
     here = np.arange((len(distance) - 1) * _AROUND).reshape(-1, _AROUND)
     beside, above = np.roll(here, -1, axis=1), here + _AROUND
     across = beside + _AROUND

@@ -22,9 +22,8 @@ from ..core.runtime.arrays.array import array
 from ..core.runtime.arrays.foreign import ArrayLayout, memory_at
 from ..core.runtime.arrays.gradient import with_gradient
 from ..core.runtime.arrays.host_memory import TypedMemory, allocate, checked_dtype
-from ..core.runtime.arrays.in_pieces import (
-    InPieces, array_of_pieces, give_gradients, selection_table, stretches, struct_of, type_of_piece,
-)  # fmt: skip
+from ..core.runtime.arrays.in_pieces import InPieces, array_of_pieces, give_gradients, selection_table, stretches
+from ..core.runtime.arrays.in_pieces import struct_of, type_of_piece
 from ..core.runtime.arrays.indexed import indexedarray
 from ..core.runtime.devices.device import Device, get_device
 from ..core.types import compounds, signatures, structs

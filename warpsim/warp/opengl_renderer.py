@@ -255,14 +255,20 @@ class OpenGLRenderer:
     ) -> int:  # fmt: skip
         """Draw balls at points (n, 3), with one radius or n, one color or n. `as_spheres` makes no difference."""
         radii = _host(radius).astype(np.float64)
-        thing = Balls(_numbers(points, 3, "points"), radii.ravel() if radii.size > 1 else radii.reshape(()),
-                      _color(colors))  # fmt: skip
+        thing = Balls(
+            _numbers(points, 3, "points"), radii.ravel() if radii.size > 1 else radii.reshape(()), _color(colors)
+        )
         return self._add(name, thing, visible=visible)
 
     def render_line_list(
-        self, name: str, vertices: ArrayLike, indices: ArrayLike, color: ArrayLike | None = None,
-        radius: float = 0.01, visible: bool = True,
-    ) -> int:  # fmt: skip
+        self,
+        name: str,
+        vertices: ArrayLike,
+        indices: ArrayLike,
+        color: ArrayLike | None = None,
+        radius: float = 0.01,
+        visible: bool = True,
+    ) -> int:
         """Draw lines between pairs of vertices (n, 3). indices: two per line."""
         ends = _numbers(vertices, 3, "vertices")[_host(indices).reshape(-1, 2).astype(np.int64)]
         return self._add(name, _join([tube(line, radius, _color(color)) for line in ends]), visible=visible)
@@ -275,9 +281,14 @@ class OpenGLRenderer:
         return self._add(name, thing, visible=visible)
 
     def render_ref(
-        self, name: str, path: str | int, pos: ArrayLike, rot: ArrayLike, scale: ArrayLike,
+        self,
+        name: str,
+        path: str | int,
+        pos: ArrayLike,
+        rot: ArrayLike,
+        scale: ArrayLike,
         color: ArrayLike | None = None,
-    ) -> int:  # fmt: skip
+    ) -> int:
         """Draw a copy of a template, which was drawn under the name `path`, or has that number."""
         if path not in self._templates:
             raise ArgumentTypeError(f"{path!r} was not drawn with is_template=True\nexpected: one of those names")

@@ -18,10 +18,8 @@ decomposition have exact gradients for coinciding values too. U diag(f(sigma)) V
 
 from __future__ import annotations
 
-from ..language import (
-    Float, Mat, Vec, abs, adjoint, copysign, dot, float16, float32, float64, func, func_grad, length, matrix_from_cols,
-    matrix_from_rows, max, sqrt, transpose, vector, where,
-)  # fmt: skip
+from ..language import Float, Mat, Vec, abs, adjoint, copysign, dot, float16, float32, float64, func, func_grad, length
+from ..language import matrix_from_cols, matrix_from_rows, max, sqrt, transpose, vector, where
 from ..types.compounds import standard_names
 from .bits import power_of_two
 

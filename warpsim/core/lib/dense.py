@@ -142,9 +142,15 @@ def _adj_factor(n: int32, at: int32, A: Array[Float, 1], regularization: Float, 
 
 @func
 def _solution(
-    n: int32, at: int32, start: int32, of_matrix: bool_,
-    A: Array[Float, 1], L: Array[Float, 1], b: Array[Float, 1], x: Array[Float, 1],
-):  # fmt: skip
+    n: int32,
+    at: int32,
+    start: int32,
+    of_matrix: bool_,
+    A: Array[Float, 1],
+    L: Array[Float, 1],
+    b: Array[Float, 1],
+    x: Array[Float, 1],
+):
     """L y = b forwards, then L^T x = y backwards; matrices begin at `at`, vectors at `start`.
 
     of_matrix: whether the gradient is that of A, and L a number as far as it is concerned.
@@ -164,9 +170,15 @@ def _solution(
 
 @func_grad(_solution)
 def _adj_solution(
-    n: int32, at: int32, start: int32, of_matrix: bool_,
-    A: Array[Float, 1], L: Array[Float, 1], b: Array[Float, 1], x: Array[Float, 1],
-):  # fmt: skip
+    n: int32,
+    at: int32,
+    start: int32,
+    of_matrix: bool_,
+    A: Array[Float, 1],
+    L: Array[Float, 1],
+    b: Array[Float, 1],
+    x: Array[Float, 1],
+):
     """With g = A^-1 adj(x), which is adj(b): adj(A) = -g x^T, or adj(L) = -(g x^T + x g^T) L in the lower triangle."""
     for i in range(n):
         rest = adjoint[x][start + i]

@@ -10,10 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..language import (
-    Float, Mat, Quat, Vec, abs, atan2, cos, cross, dot, float16, float32, float64, func, length, matrix_from_cols, max,
-    normalize, quaternion, sin, sqrt, vector, where,
-)  # fmt: skip
+from ..language import Float, Mat, Quat, Vec, abs, atan2, cos, cross, dot, float16, float32, float64, func, length
+from ..language import matrix_from_cols, max, normalize, quaternion, sin, sqrt, vector, where
 
 HALF_PI = 1.5707963267948966
 PI = 3.141592653589793

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..language import (
-    Float, Mat, Quat, Transform, Vec, cross, dot, float32, func, length, matrix_from_cols, matrix_from_rows, normalize,
-    quaternion, transformation, vector, where,
-)  # fmt: skip
+from ..language import Float, Mat, Quat, Transform, Vec, cross, dot, float32, func, length, matrix_from_cols
+from ..language import matrix_from_rows, normalize, quaternion, transformation, vector, where
 from .quaternions import any_perpendicular, quat_from_matrix, quat_inverse, quat_rotate, quat_rotate_inv, quat_to_matrix
 from .spatial import spatial_bottom, spatial_joined, spatial_top
 

@@ -3,30 +3,24 @@
 from .arith import add, div, floordiv, mod, mul, neg, pos, sub
 from .choice import cast, clamp, max, min, stop_gradient, where
 from .construct import extract, insert
-from .constructors import (
-    identity, matrix, matrix_from_cols, matrix_from_rows, quaternion, transform_expand, transformation, vector,
-)  # fmt: skip
+from .constructors import identity, matrix, matrix_from_cols, matrix_from_rows, quaternion, transform_expand
+from .constructors import transformation, vector
 from .debug import assert_, breakpoint_, expect_eq, expect_near, expect_neq, printf
 from .finite import isfinite, isinf, isnan
 from .handles import resolve
 from .logic import bit_and, bit_count, bit_or, bit_xor, invert, lshift, mask_at_most, rshift, unot
-from .math import (
-    abs, acos, asin, atan, atan2, cbrt, ceil, copysign, cos, cosh, degrees, erf, erfc, exp, floor, frac, lerp, log,
-    log2, log10, nonzero, pow, radians, rint, round, sign, sin, sinh, smoothstep, sqrt, step, tan, tanh, trunc,
-)  # fmt: skip
+from .math import abs, acos, asin, atan, atan2, cbrt, ceil, copysign, cos, cosh, degrees, erf, erfc, exp, floor, frac
+from .math import lerp, log, log2, log10, nonzero, pow, radians, rint, round, sign, sin, sinh, smoothstep, sqrt, step
+from .math import tan, tanh, trunc
 from .matrices import determinant, diag, get_diag, inverse, outer, skew, trace, transpose
-from .memory import (
-    atomic_add, atomic_and, atomic_cas, atomic_exch, atomic_max, atomic_min, atomic_or, atomic_sub, atomic_xor, load,
-    store, view,
-)  # fmt: skip
+from .memory import atomic_add, atomic_and, atomic_cas, atomic_exch, atomic_max, atomic_min, atomic_or, atomic_sub
+from .memory import atomic_xor, load, store, view
 from .registry import TABLE, Op, op, seal
 from .reinterpret import reinterpret
 from .rotations import rotate
 from .threads import block_dim, tid
-from .vectors import (
-    argmax, argmin, cross, cw_div, cw_mul, ddot, dot, greater, length, length_sq, lesser, norm_huber, norm_l1, norm_l2,
-    norm_pseudo_huber, normalize, smooth_normalize,
-)  # fmt: skip
+from .vectors import argmax, argmin, cross, cw_div, cw_mul, ddot, dot, greater, length, length_sq, lesser, norm_huber
+from .vectors import norm_l1, norm_l2, norm_pseudo_huber, normalize, smooth_normalize
 
 seal()
 

@@ -11,9 +11,8 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from .scalar_classes import (
-    OWN, Number, float16, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64,
-)  # fmt: skip
+from .scalar_classes import OWN, Number, float16, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32
+from .scalar_classes import uint64
 
 bool_ = np.bool_
 

@@ -28,10 +28,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...core.language import (
-    abs, cw_mul, dot, float32, func, greater, int32, isfinite, lesser, mask_at_most, max, min, resolve, stop_gradient,
-    struct, TypeVariable, uint64, vec3, vec3i, vec4, where,
-)  # fmt: skip
+from ...core.language import abs, cw_mul, dot, float32, func, greater, int32, isfinite, lesser, mask_at_most, max, min
+from ...core.language import resolve, stop_gradient, struct, TypeVariable, uint64, vec3, vec3i, vec4, where
 from ...core.lib.bits import lowest_bit, unit_for
 from ...core.lib.sampling import lower_bound
 from .boxes import LARGEST, box_spans, clamped_reciprocal, gaps, is_finite

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...core.language import (
-    array, array2d, empty, float32, func, int32, kernel, launch, lesser, max, min, struct, tid, vec4, where, zeros,
-)  # fmt: skip
+from ...core.language import array, array2d, float32, int32, vec4
+from ...core.language import empty, func, kernel, launch, lesser, max, min, struct, tid, where, zeros
 from .split import BINS, INFINITY, NOTHING, PLACE, Boxes, Range, best_of, extend_range, longest_axis, no_boxes, place_of
 
 if TYPE_CHECKING:

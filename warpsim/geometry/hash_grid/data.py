@@ -10,9 +10,8 @@ Points are kept twice: in the user's array, and here, sorted by cell, where a qu
 
 from __future__ import annotations
 
-from ...core.language import (
-    array, clamp, float32, float64, floor, func, int32, struct, vec3d, vec3f, vec3i, vector_type,
-)  # fmt: skip
+from ...core.language import array, float32, float64, int32, vec3d, vec3f, vec3i
+from ...core.language import clamp, floor, func, struct, vector_type
 
 LANES = 16  # candidates that are tested together: two AVX2 or one AVX-512 instruction for float32
 lanes_f = vector_type(LANES, float32)

@@ -18,10 +18,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.language import (
-    cw_mul, float32, float64, func, int32, mask_at_most, max, min, resolve, rint, stop_gradient, struct, uint32, uint64,
-    vec3d, vec3f,
-)  # fmt: skip
+from ...core.language import float32, float64, int32, uint32, uint64, vec3d, vec3f
+from ...core.language import cw_mul, func, mask_at_most, max, min, resolve, rint, stop_gradient, struct
 from ...core.lib.bits import unit_for
 from .data import HashGridData, image_in_period
 from .walk import Walk, at_first_row, meets_any, next_point, within

@@ -17,9 +17,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.language import (
-    float16, float32, float64, func, int32, min, resolve, stop_gradient, struct, uint32, uint64, vec3d, vec3f, vec3h,
-)  # fmt: skip
+from ...core.language import float16, float32, float64, int32, uint32, uint64, vec3d, vec3f, vec3h
+from ...core.language import func, min, resolve, stop_gradient, struct
 from ...core.types.scalars import canonical
 from ...errors import ArgumentTypeError
 from .data import LANES, HashGridData, cell_number, remainder

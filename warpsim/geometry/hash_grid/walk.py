@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...core.language import (
-    clamp, float32, float64, floor, func, int32, isfinite, max, min, struct, uint32, vec3d, vec3f, vec3i,
-)  # fmt: skip
+from ...core.language import float32, float64, int32, uint32, vec3d, vec3f, vec3i
+from ...core.language import clamp, floor, func, isfinite, max, min, struct
 from ...core.lib.bits import lowest_bit
 from .build import layer_of
 from .data import LANES, HashGridData, HashGridPlan, cell_number, place_of, remainder

@@ -22,10 +22,8 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from ...core.language import (
-    Kernel, array, array2d, array3d, array_scan, bit_count, cw_mul, empty, float32, func, int32, int64, isfinite,
-    kernel, launch, tid, uint8, vec3, vec4i, zeros,
-)  # fmt: skip
+from ...core.language import Kernel, array, array2d, array3d, float32, int32, int64, uint8, vec3, vec4i
+from ...core.language import array_scan, bit_count, cw_mul, empty, func, isfinite, kernel, launch, tid, zeros
 from ...core.runtime.devices.capture import current_graph
 from ...core.types.arrays import type_name
 from ...errors import ArgumentTypeError, ArrayError, DeviceError, LaunchError, shown

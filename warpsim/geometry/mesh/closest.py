@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import math
 
-from ...core.language import (
-    abs, cw_div, cw_mul, float32, func, greater, int32, lesser, mask_at_most, min, struct, vec3, vec4,
-)  # fmt: skip
+from ...core.language import float32, int32, vec3, vec4
+from ...core.language import abs, cw_div, cw_mul, func, greater, lesser, mask_at_most, min, struct
 from ...core.lib.closest import FLAT, SMALL
 from ..bvh.boxes import LARGEST, box_distances_sq, is_finite
 from ..bvh.nodes import EMPTY, BvhNode, leaf_first

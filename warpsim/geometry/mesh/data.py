@@ -11,9 +11,8 @@ Packs have no gradients: they serve searches. What has a derivative is computed 
 
 from __future__ import annotations
 
-from ...core.language import (
-    abs, array_type, cross, float32, func, int32, max, normalize, stop_gradient, struct, vec3, vector_type, where,
-)  # fmt: skip
+from ...core.language import float32, int32, vec3
+from ...core.language import abs, array_type, cross, func, max, normalize, stop_gradient, struct, vector_type, where
 from ..bvh.boxes import is_finite
 from ..bvh.nodes import BvhTree
 

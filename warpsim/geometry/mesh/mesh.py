@@ -168,10 +168,16 @@ class Mesh(Fixed, Unique):
         _run(gather_vertices, tree.items.size, indices, tree.items, self._vertices)
         moments = 4 * tree.nodes.size if self.support_winding_number else 0
         data = MeshData(
-            points=self._points, velocities=self._velocities_or_none(self._velocities), indices=indices, tree=tree,
-            packs=empty(self._owners.size, TrianglePack, device), moments=zeros(moments, WindingMoments, device),
-            groups=groups, roots=roots, average_edge=zeros(1, float32, device),
-        )  # fmt: skip
+            points=self._points,
+            velocities=self._velocities_or_none(self._velocities),
+            indices=indices,
+            tree=tree,
+            packs=empty(self._owners.size, TrianglePack, device),
+            moments=zeros(moments, WindingMoments, device),
+            groups=groups,
+            roots=roots,
+            average_edge=zeros(1, float32, device),
+        )
         self._fill(data)
         return data
 

@@ -12,9 +12,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.language import (
-    TypeVariable, float32, func, greater, int32, lesser, mask_at_most, max, resolve, struct, uint64, vec3, vec4, where,
-)  # fmt: skip
+from ...core.language import TypeVariable, float32, int32, uint64, vec3, vec4
+from ...core.language import func, greater, lesser, mask_at_most, max, resolve, struct, where
 from ..bvh.boxes import box_distances_sq, is_finite
 from ..bvh.nodes import EMPTY, BvhNode, leaf_count, leaf_first
 from ...core.lib.bits import lowest_bit

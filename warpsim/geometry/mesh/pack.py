@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import math
 
-from ...core.language import (
-    array, array_scan, atomic_add, atomic_min, empty, float32, float64, greater, int32, kernel, launch, length_sq,
-    lesser, max, min, sqrt, tid, vec3, where, zeros,
-)  # fmt: skip
+from ...core.language import array, array_scan, atomic_add, atomic_min, empty, float32, float64, greater, int32, kernel
+from ...core.language import launch, length_sq, lesser, max, min, sqrt, tid, vec3, where, zeros
 from ..bvh.boxes import LARGEST
 from ..bvh.nodes import BvhNode, BvhTree, leaf_code, leaf_count, leaf_first
 from ..bvh.refit import put_box

@@ -6,10 +6,8 @@ The sign of the distance to a closed surface is that of the product of this norm
 
 from __future__ import annotations
 
-from ...core.language import (
-    abs, acos, bool_, clamp, dot, float32, float64, func, int32, length, mask_at_most, max, min, normalize, struct,
-    vec3, vec3d, where,
-)  # fmt: skip
+from ...core.language import bool_, float32, float64, int32, vec3, vec3d
+from ...core.language import abs, acos, clamp, dot, func, length, mask_at_most, max, min, normalize, struct, where
 from ...core.lib.closest import closest_point_segment, closest_point_triangle
 from ..bvh.boxes import box_distances_sq
 from ..bvh.nodes import leaf_count, leaf_first

@@ -141,9 +141,15 @@ def mesh_query_point_sign_normal(
 
 @func(overload_of=mesh_query_point_sign_normal, inout=("inside", "face", "bary_u", "bary_v"))
 def mesh_query_point_sign_normal(
-    id: uint64, point: vec3, max_dist: float32, inside: float32, face: int32, bary_u: float32, bary_v: float32,
+    id: uint64,
+    point: vec3,
+    max_dist: float32,
+    inside: float32,
+    face: int32,
+    bary_u: float32,
+    bary_v: float32,
     epsilon: float32 = 1.0e-3,
-) -> tuple[float32, int32, float32, float32, bool]:  # fmt: skip
+) -> tuple[float32, int32, float32, float32, bool]:
     """The same, written to arguments."""
     query = mesh_query_point_sign_normal(id, point, max_dist, epsilon)
     if query.result:

@@ -7,9 +7,8 @@ clouds. The number changes smoothly across holes, so a threshold gives meshes wi
 
 from __future__ import annotations
 
-from ...core.language import (
-    abs, array, atan2, cross, dot, float32, func, int32, kernel, length, max, struct, tid, vec3, vec3d,
-)  # fmt: skip
+from ...core.language import array, float32, int32, vec3, vec3d
+from ...core.language import abs, atan2, cross, dot, func, kernel, length, max, struct, tid
 from ..bvh.boxes import is_finite
 from ..bvh.nodes import EMPTY, leaf_count, leaf_first
 from ..bvh.traverse import visit_all

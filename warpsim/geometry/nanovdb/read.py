@@ -29,10 +29,16 @@ mat33f, mat33d = TYPES["mat33f"], TYPES["mat33d"]
 WORD = 4  # bytes
 
 VALUE_TYPES = {
-    GridType.FLOAT: float32, GridType.DOUBLE: float64, GridType.INT32: int32, GridType.INT64: int64,
-    GridType.UINT32: uint32, GridType.VEC3F: vec3f, GridType.VEC3D: vec3d, GridType.VEC4F: vec4f,
+    GridType.FLOAT: float32,
+    GridType.DOUBLE: float64,
+    GridType.INT32: int32,
+    GridType.INT64: int64,
+    GridType.UINT32: uint32,
+    GridType.VEC3F: vec3f,
+    GridType.VEC3D: vec3d,
+    GridType.VEC4F: vec4f,
     GridType.VEC4D: vec4d,
-}  # fmt: skip
+}
 """What grids of values hold, as types of kernels."""
 
 GRID_TYPES = {t: int(kind) for kind, t in VALUE_TYPES.items()}

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from ...core.language import (
-    array, array2d, bool_, float32, func, int32, length, min, resolve, transform, uint64, vec3, where,
-)  # fmt: skip
+from ...core.language import array, array2d, bool_, float32, int32, transform, uint64, vec3
+from ...core.language import func, length, min, resolve, where
 from ...core.lib.transforms import transform_inverse, transform_point
 from ..mesh.closest import closest_face
 from ..mesh.data import MeshData

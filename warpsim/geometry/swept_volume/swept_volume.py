@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.language import (
-    array, array2d, array3d, cw_mul, empty, float32, int32, kernel, launch, tid, transform, uint64, vec3,
-)  # fmt: skip
+from ...core.language import array, array2d, array3d, float32, int32, transform, uint64, vec3
+from ...core.language import cw_mul, empty, kernel, launch, tid
 from ...errors import ArrayError
 from ..marching_cubes.marching_cubes import MarchingCubes
 from ..marching_cubes.sparse import BITS, sparse_marching_cubes
@@ -74,10 +73,16 @@ def swept_volume_bounds(
 
 
 def swept_volume_field(
-    meshes: Sequence[Mesh], transforms: ArrayLike, voxel_size: float | None = None, *,
-    resolution: tuple[int, int, int] | None = None, lower: Iterable[float] | None = None,
-    upper: Iterable[float] | None = None, sign_mode: int = WINDING_NUMBER, device: Device | str | None = None,
-) -> tuple[array, Any, Any]:  # fmt: skip
+    meshes: Sequence[Mesh],
+    transforms: ArrayLike,
+    voxel_size: float | None = None,
+    *,
+    resolution: tuple[int, int, int] | None = None,
+    lower: Iterable[float] | None = None,
+    upper: Iterable[float] | None = None,
+    sign_mode: int = WINDING_NUMBER,
+    device: Device | str | None = None,
+) -> tuple[array, Any, Any]:
     """Signed distances to the union of meshes over all poses, `swept_volume_sdf`, at the nodes of a grid.
 
     transforms: an array of transform of shape (meshes, samples), or numbers of shape (meshes, samples, 7), position and
@@ -98,11 +103,17 @@ def swept_volume_field(
 
 
 def swept_volume_mesh(
-    meshes: Sequence[Mesh], transforms: ArrayLike, voxel_size: float | None = None, *,
-    resolution: tuple[int, int, int] | None = None, lower: Iterable[float] | None = None,
-    upper: Iterable[float] | None = None, threshold: float = 0.0, sign_mode: int = WINDING_NUMBER,
+    meshes: Sequence[Mesh],
+    transforms: ArrayLike,
+    voxel_size: float | None = None,
+    *,
+    resolution: tuple[int, int, int] | None = None,
+    lower: Iterable[float] | None = None,
+    upper: Iterable[float] | None = None,
+    threshold: float = 0.0,
+    sign_mode: int = WINDING_NUMBER,
     device: Device | str | None = None,
-) -> tuple[array, array]:  # fmt: skip
+) -> tuple[array, array]:
     """The surface of what meshes pass, as vertices (vec3) and triangles (int32, three entries each).
 
     threshold: how far outside of the meshes the surface lies [length]. All poses are inside of it for certain from half

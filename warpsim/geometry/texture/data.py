@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.language import (
-    Array, N, Vec, array_type, bool_, float16, float32, func, int8, int16, int32, max, uint8, uint16, uint32,
-)  # fmt: skip
+from ...core.language import Array, N, Vec, bool_, float16, float32, int8, int16, int32, uint8, uint16, uint32
+from ...core.language import array_type, func, max
 from .address import OUTSIDE
 
 DTYPES = (float32, float16, uint8, int8, uint16, int16, uint32, int32)

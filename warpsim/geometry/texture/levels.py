@@ -14,10 +14,8 @@ import math
 
 import numpy as np
 
-from ...core.language import (
-    Array, Float, Int, Scalar, array, clamp, empty, float32, float64, func, int8, int16, int32, kernel, launch, max,
-    min, rint, static, tid, uint8, uint16,
-)  # fmt: skip
+from ...core.language import Array, Float, Int, Scalar, array, float32, float64, int8, int16, int32, uint8, uint16
+from ...core.language import clamp, empty, func, kernel, launch, max, min, rint, static, tid
 from ...errors import TextureError
 
 _MOST = 2**31

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.language import (
-    array, array2d, empty, full, func, int32, int64, kernel, launch, max, min, radix_sort_pairs, tid,
-)  # fmt: skip
+from ...core.language import array, array2d, int32, int64
+from ...core.language import empty, full, func, kernel, launch, max, min, radix_sort_pairs, tid
 from ...core.runtime.arrays import saved_contents
 from ...core.runtime.arrays.array import array as Array
 from ...core.types.arrays import type_name

@@ -13,10 +13,8 @@ import operator
 from functools import partial
 from typing import Any
 
-from ...core.language import (
-    abs, array, array2d, atomic_add, atomic_min, dot, empty, empty_like, float64, func, int32, kernel, launch, tid,
-    uint32, zeros,
-)  # fmt: skip
+from ...core.language import array, array2d, float64, int32, uint32
+from ...core.language import abs, atomic_add, atomic_min, dot, empty, empty_like, func, kernel, launch, tid, zeros
 from ...core.runtime.arrays import saved_contents
 from ...core.runtime.arrays.array import array as Array
 from ...core.runtime.steps.host_call import call_or_record
@@ -87,9 +85,15 @@ def _number(t: int32, j: int32) -> uint32:
 
 @EXACT
 def _claim(
-    positions: array[Any], reference: array[Any], indices: array2d[int32], neighbors: array2d[int32],
-    edges: array2d[int32], least: float64, least_reference: float64, claims: array[uint32],
-):  # fmt: skip
+    positions: array[Any],
+    reference: array[Any],
+    indices: array2d[int32],
+    neighbors: array2d[int32],
+    edges: array2d[int32],
+    least: float64,
+    least_reference: float64,
+    claims: array[uint32],
+):
     t, j = tid()
     u = neighbors[t, j]
     if u > t and _wants_flip(positions, reference, indices, t, j, u, edges[t, j], least, least_reference):

@@ -10,10 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ...core.language import (
-    Kernel, array, array_scan, atomic_max, empty, float32, float64, floor, func, int32, int64, kernel, launch,
-    radix_sort_pairs, tid, zeros,
-)  # fmt: skip
+from ...core.language import Kernel, array, float32, float64, int32, int64
+from ...core.language import array_scan, atomic_max, empty, floor, func, kernel, launch, radix_sort_pairs, tid, zeros
 from ...core.runtime.arrays import saved_contents
 from ...core.types.compounds import standard_names
 

@@ -15,10 +15,8 @@ import math
 
 import numpy as np
 
-from ...core.language import (
-    Kernel, array, array2d, empty, float32, func, int32, kernel, launch, length, min, resolve, tid, uint64, uint8,
-    vector_type, zeros,
-)  # fmt: skip
+from ...core.language import Kernel, array, array2d, float32, int32, uint64, uint8
+from ...core.language import empty, func, kernel, launch, length, min, resolve, tid, vector_type, zeros
 from ...core.runtime.devices.capture import current_graph
 from ...errors import LaunchError, MeshError, VolumeError, counted
 from ..bvh.extent import extent_of
@@ -35,9 +33,8 @@ from ..nanovdb import checksum as nanovdb_checksum
 from ..nanovdb import statistics as nanovdb_statistics
 from ..nanovdb.check import set_bits
 from ..nanovdb.grid import Grid
-from ..nanovdb.layout import (
-    LEAF_SLOTS, LEAF_SPAN_LOG2, LOWER_LOG2, LOWER_SLOTS, LOWER_SPAN_LOG2, UPPER_LOG2, UPPER_SLOTS, UPPER_SPAN_LOG2,
-)  # fmt: skip
+from ..nanovdb.layout import LEAF_SLOTS, LEAF_SPAN_LOG2, LOWER_LOG2, LOWER_SLOTS, LOWER_SPAN_LOG2, UPPER_LOG2
+from ..nanovdb.layout import UPPER_SLOTS, UPPER_SPAN_LOG2
 from ..nanovdb.voxels import leaf_origins, local_coordinates
 from .volume import Volume
 

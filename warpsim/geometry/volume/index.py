@@ -12,10 +12,8 @@ from typing import Any
 from ...core.language import Array, Element, Int, Vec, func, int32, resolve, uint64, vec3i, zeros
 from ..nanovdb.read import VolumeData, leaf_slot, voxel_index
 from .directory import vec8i
-from .sample import (
-    LINEAR, Coordinate, as_gradient, cell, corner_slots, entries_around, entry_around, nearest_voxel, partials,
-    trilinear, weight,
-)  # fmt: skip
+from .sample import LINEAR, Coordinate, as_gradient, cell, corner_slots, entries_around, entry_around, nearest_voxel
+from .sample import partials, trilinear, weight
 
 
 @func

@@ -16,10 +16,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.language import (
-    Float, Int, N, TypeVariable, Vec, abs, float32, float64, floor, func, int32, mat33f, matrix_from_cols, resolve,
-    round, uint64, vec3f, vec3i, vector,
-)  # fmt: skip
+from ...core.language import Float, Int, N, TypeVariable, Vec, float32, float64, int32, mat33f, uint64, vec3f, vec3i
+from ...core.language import abs, floor, func, matrix_from_cols, resolve, round, vector
 from ..nanovdb.read import VALUE_WORDS, VolumeData, leaf_slot, place, read
 from .directory import CORNERS, corner_entries, entry_of, vec8i
 from .lookup import holds
@@ -157,9 +155,15 @@ def corner_values(data: VolumeData, low: vec3i, like: Any) -> Any:
         )
     at = corner_places(data, low, width)
     return (
-        read(data, at[0], like), read(data, at[1], like), read(data, at[2], like), read(data, at[3], like),
-        read(data, at[4], like), read(data, at[5], like), read(data, at[6], like), read(data, at[7], like),
-    )  # fmt: skip
+        read(data, at[0], like),
+        read(data, at[1], like),
+        read(data, at[2], like),
+        read(data, at[3], like),
+        read(data, at[4], like),
+        read(data, at[5], like),
+        read(data, at[6], like),
+        read(data, at[7], like),
+    )
 
 
 # ----- the value ------------------------------------------------------------------------------

@@ -73,9 +73,11 @@ class Volume(Fixed, Unique):
     FeatureArrayInfo = info.FeatureArrayInfo
 
     def __init__(
-        self, data: Array | bytes | bytearray | memoryview | np.ndarray, copy: bool = True,
+        self,
+        data: Array | bytes | bytearray | memoryview | np.ndarray,
+        copy: bool = True,
         device: Device | str | None = None,
-    ):  # fmt: skip
+    ):
         memory = data.numpy() if isinstance(data, array) else bytes_of(data)
         if memory.dtype != np.uint8 or memory.ndim != 1:
             raise VolumeError(f"data of a volume: dtype {memory.dtype}, shape {memory.shape}\nexpected: bytes in a row")
@@ -223,9 +225,11 @@ class Volume(Fixed, Unique):
         """An index volume with the voxels that contain some points: parameters as of `allocate_by_tiles`."""
         build = partial(voxel_grid, voxel_size=voxel_size, transform=transform, translation=translation)
         most = {
-            "max_active_voxels": max_active_voxels, "max_leaf_nodes": max_leaf_nodes,
-            "max_lower_nodes": max_lower_nodes, "max_upper_nodes": max_upper_nodes,
-        }  # fmt: skip
+            "max_active_voxels": max_active_voxels,
+            "max_leaf_nodes": max_leaf_nodes,
+            "max_lower_nodes": max_lower_nodes,
+            "max_upper_nodes": max_upper_nodes,
+        }
         plan = Plan(build, room_of("voxels", voxel_points, rebuildable, most))
         return cls._of_plan(plan, voxel_points, point_mask, status, device)
 

@@ -149,11 +149,17 @@ def make_function(subject: Any, *options: Any) -> JaxFunction:
 
 @user_frames
 def jax_kernel(
-    kernel: Any, num_outputs: int | None = None, vmap_method: str = _DEFAULT, launch_dims: Any = None,
-    output_dims: Any = None, in_out_argnames: Any = None,
-    module_preload_mode: JaxModulePreloadMode = JaxModulePreloadMode.CURRENT_DEVICE, enable_backward: bool = True,
-    has_side_effect: bool = False, block_dim: int | None = None,
-) -> JaxFunction:  # fmt: skip
+    kernel: Any,
+    num_outputs: int | None = None,
+    vmap_method: str = _DEFAULT,
+    launch_dims: Any = None,
+    output_dims: Any = None,
+    in_out_argnames: Any = None,
+    module_preload_mode: JaxModulePreloadMode = JaxModulePreloadMode.CURRENT_DEVICE,
+    enable_backward: bool = True,
+    has_side_effect: bool = False,
+    block_dim: int | None = None,
+) -> JaxFunction:
     """A kernel as a function of JAX, which returns a list of its outputs.
 
         [y] = jax_kernel(saxpy)(x, 2.0)
@@ -185,13 +191,19 @@ def jax_kernel(
 
 @user_frames
 def jax_callable(
-    func: Callable[..., None], num_outputs: int | None = None,
-    graph_mode: JaxCallableGraphMode = JaxCallableGraphMode.JAX, vmap_method: str = _DEFAULT, output_dims: Any = None,
-    in_out_argnames: Any = None, stage_in_argnames: Sequence[str] | None = None,
-    stage_out_argnames: Sequence[str] | None = None, graph_cache_max: int | None = 32,
-    module_preload_mode: JaxModulePreloadMode = JaxModulePreloadMode.CURRENT_DEVICE, has_side_effect: bool = False,
+    func: Callable[..., None],
+    num_outputs: int | None = None,
+    graph_mode: JaxCallableGraphMode = JaxCallableGraphMode.JAX,
+    vmap_method: str = _DEFAULT,
+    output_dims: Any = None,
+    in_out_argnames: Any = None,
+    stage_in_argnames: Sequence[str] | None = None,
+    stage_out_argnames: Sequence[str] | None = None,
+    graph_cache_max: int | None = 32,
+    module_preload_mode: JaxModulePreloadMode = JaxModulePreloadMode.CURRENT_DEVICE,
+    has_side_effect: bool = False,
     enable_backward: bool = True,
-) -> JaxFunction:  # fmt: skip
+) -> JaxFunction:
     """A Python function that launches kernels as a function of JAX, which returns a list of its outputs.
 
     The function is annotated like a kernel and gets arrays and numbers. Derivatives come from a tape: arrays that it

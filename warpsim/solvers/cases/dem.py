@@ -123,9 +123,15 @@ def impact_on_plane() -> Iterator[Measurement]:
         ("magnesium", 40.0e9, 0.35, 1800.0, 52.12e-6, 767.0e-6, 7.233e3),
     ):
         scene = onto_plane(
-            radius, density, (0.0, -0.2, 0.0), (0.0, 0.0, 0.0), Material(young, nu, 1.0, 0.0),
-            ShapeConfig(mu=0.0, restitution=1.0), 5.0e-7, height=1.0e-9,
-        )  # fmt: skip
+            radius,
+            density,
+            (0.0, -0.2, 0.0),
+            (0.0, 0.0, 0.0),
+            Material(young, nu, 1.0, 0.0),
+            ShapeConfig(mu=0.0, restitution=1.0),
+            5.0e-7,
+            height=1.0e-9,
+        )
         steps = round(1.1 * time / scene.dt)
         met = follow(scene, lambda s: radius - s.q[0, 1], steps, ball_mass(radius, density))
         yield from of_impact(name, (depth, time, force), met)
@@ -158,9 +164,15 @@ def oblique_impact() -> Iterator[Measurement]:
         angle = math.radians(degrees)
         velocity = (SPEED * math.sin(angle), -SPEED * math.cos(angle), 0.0)
         scene = onto_plane(
-            ALUMINA_RADIUS, ALUMINA_DENSITY, velocity, (0.0, 0.0, 0.0), material,
-            ShapeConfig(mu=0.092, restitution=0.98), 2.0e-8, substeps=100,
-        )  # fmt: skip
+            ALUMINA_RADIUS,
+            ALUMINA_DENSITY,
+            velocity,
+            (0.0, 0.0, 0.0),
+            material,
+            ShapeConfig(mu=0.092, restitution=0.98),
+            2.0e-8,
+            substeps=100,
+        )
         scene.run(700)
         v, w = scene.v[0], scene.w[0, 2]
         rebound = math.degrees(math.atan2(v[0] + ALUMINA_RADIUS * w, v[1]))
@@ -242,7 +254,7 @@ def conservation() -> Iterator[Measurement]:
     for _ in range(round(10.2 * period / (50 * scene.dt))):
         scene.run(50)
         heights.append(scene.q[0, 1])
-    yield near("height after ten bounces [m]", top, max(heights[-round(period / (50 * scene.dt)):]), relative=5.0e-3)
+    yield near("height after ten bounces [m]", top, max(heights[-round(period / (50 * scene.dt)) :]), relative=5.0e-3)
 
 
 def _momenta(scene: Scene, mass: float, radius: float) -> tuple[np.ndarray, np.ndarray]:

@@ -28,8 +28,9 @@ UPRIGHT = (-math.sqrt(0.5), 0.0, 0.0, math.sqrt(0.5))  # turns z to y
 class Bed:
     """Grains that rain into an upright pipe with a floor; `more` adds shapes to its builder."""
 
-    def __init__(self, count: int, radius: float, mu: float, wall_mu: float, floor: bool = True,
-                 more: Any = None, **options: Any):  # fmt: skip
+    def __init__(
+        self, count: int, radius: float, mu: float, wall_mu: float, floor: bool = True, more: Any = None, **options: Any
+    ):
         rng, pitch = np.random.default_rng(1), 1.08 * GRAIN
         across = pitch * (np.arange(-40, 41))
         flat = np.stack(np.meshgrid(across, across), axis=-1).reshape(-1, 2)

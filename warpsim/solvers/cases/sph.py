@@ -33,9 +33,13 @@ HEIGHT = np.array([
 
 # factors of volume times kernel summed over a lattice with h = 1.3 dx, and particles within the support
 LATTICE = {
-    ("cubic", 2): (0.99995, 21), ("wendland2", 2): (1.01047, 21), ("quintic", 2): (0.99995, 45),
-    ("cubic", 3): (0.99726, 81), ("wendland2", 3): (1.00950, 81), ("quintic", 3): (0.99988, 251),
-}  # fmt: skip
+    ("cubic", 2): (0.99995, 21),
+    ("wendland2", 2): (1.01047, 21),
+    ("quintic", 2): (0.99995, 45),
+    ("cubic", 3): (0.99726, 81),
+    ("wendland2", 3): (1.00950, 81),
+    ("quintic", 3): (0.99988, 251),
+}
 
 
 def sample_kernel(name: str, dim: int, r: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray]:
@@ -177,8 +181,10 @@ def compare(rows: np.ndarray, height: float) -> Iterator[Measurement]:
     scaled = t * math.sqrt(2.0 * G)
     told = (scaled >= 1.43) & (scaled <= 3.33)
     yield near("speed of the front, dZ/dT", 1.32, np.polyfit(scaled[told], front[told], 1)[0], relative=0.08)
-    best = min(np.sqrt(np.mean((np.interp(FRONT[:, 0] + s, scaled, front) / FRONT[:, 1] - 1.0) ** 2))
-               for s in np.linspace(-0.35, 0.35, 141))  # fmt: skip
+    best = min(
+        np.sqrt(np.mean((np.interp(FRONT[:, 0] + s, scaled, front) / FRONT[:, 1] - 1.0) ** 2))
+        for s in np.linspace(-0.35, 0.35, 141)
+    )
     yield at_most("front, relative RMS error after one shift of time", 0.04, best)
     plain = np.interp(FRONT[:, 0], scaled, front) / FRONT[:, 1] - 1.0
     yield at_most("front, relative RMS error without", 0.15, math.sqrt(np.mean(plain**2)))
@@ -196,9 +202,11 @@ def incompressible_dam(cells: int) -> Iterator[Measurement]:
     add_fluid_box(builder, (0.0, 0.0, 0.0), (width, height, 0.0), dx)
     add_tank(builder, length)
     solver = SolverDFSPH(
-        builder.finalize(dtype=float64), Fluid(sound=10.0 * math.sqrt(2.0 * G * height), alpha=0.01), dim=2,
+        builder.finalize(dtype=float64),
+        Fluid(sound=10.0 * math.sqrt(2.0 * G * height), alpha=0.01),
+        dim=2,
         bounds=((0.0, 0.0, 0.0), (length, 3.0, 0.0)),
-    )  # fmt: skip
+    )
     state, rows, errors, steps, run = solver.model.state(), [], [], [], solver._run_substep
 
     def watch(control: Any, h: float, substeps: int) -> None:
@@ -274,9 +282,13 @@ def channel(dx: float, force: float, lid: float) -> tuple[SolverSPH, Any, Any]:
     builder.add_shape_plane((0.0, -1.0, 0.0), (0.0, gap, 0.0))
     fluid = Fluid(sound=10.0 * max(lid, force * gap**2 / 8.0e-6), alpha=0.0, viscosity=1.0e-6)
     solver, state = scene(
-        builder, fluid, no_slip=True, suction=True, period=(length, 0.0, 0.0),
+        builder,
+        fluid,
+        no_slip=True,
+        suction=True,
+        period=(length, 0.0, 0.0),
         bounds=((0.0, 0.0, 0.0), (length, gap, 0.0)),
-    )  # fmt: skip
+    )
     control = solver.model.control()
     pull = np.zeros((len(state.particle_f), 3))
     pull[:, 0] = solver.model.particle_mass.numpy() * force

@@ -51,8 +51,12 @@ def cavity() -> Iterator[Measurement]:
     n = 24
     builder = ModelBuilder(gravity=0.0)
     add_fluid_box(builder, (0.0, 0.0, 0.0), (1.0, 1.0, 0.0), 1.0 / n, density=1.0)
-    for normal, place in (((1.0, 0.0, 0.0), (0.0, 0.0, 0.0)), ((-1.0, 0.0, 0.0), (1.0, 0.0, 0.0)),
-                          ((0.0, 1.0, 0.0), (0.0, 0.0, 0.0)), ((0.0, -1.0, 0.0), (0.0, 1.0, 0.0))):  # fmt: skip
+    for normal, place in (
+        ((1.0, 0.0, 0.0), (0.0, 0.0, 0.0)),
+        ((-1.0, 0.0, 0.0), (1.0, 0.0, 0.0)),
+        ((0.0, 1.0, 0.0), (0.0, 0.0, 0.0)),
+        ((0.0, -1.0, 0.0), (0.0, 1.0, 0.0)),
+    ):
         builder.add_shape_plane(normal, place)
     model = builder.finalize()
     fluid = Fluid(density=1.0, sound=10.0, alpha=0.0, viscosity=0.01)

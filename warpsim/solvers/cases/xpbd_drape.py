@@ -174,9 +174,11 @@ def layers() -> Iterator[Measurement]:
     yield at_most("kinetic energy at the end per weight [m]", 2e-3, energy)
     steep = np.radians(30.0)
     yield near(
-        "acceleration at 30 degrees, mu = 0.5 [m/s^2]", GRAVITY * (np.sin(steep) - 0.5 * np.cos(steep)),
-        2.0 * slide_on_triangles(30.0), relative=0.03,
-    )  # fmt: skip
+        "acceleration at 30 degrees, mu = 0.5 [m/s^2]",
+        GRAVITY * (np.sin(steep) - 0.5 * np.cos(steep)),
+        2.0 * slide_on_triangles(30.0),
+        relative=0.03,
+    )
     yield at_most("drift at 20 degrees in 1 s [m]", 1e-3, slide_on_triangles(20.0))
 
 

@@ -33,9 +33,14 @@ class Flight:
     """A scene from its initial state on, in states of their own, and how far its middle is from a target at the end."""
 
     def __init__(
-        self, builder: ModelBuilder, frames: int, substeps: int, target: Sequence[float], dtype: Any = float64,
+        self,
+        builder: ModelBuilder,
+        frames: int,
+        substeps: int,
+        target: Sequence[float],
+        dtype: Any = float64,
         fps: int = FPS,
-    ):  # fmt: skip
+    ):
         self.model = builder.finalize("cpu", requires_grad=True, dtype=dtype)
         self.solver, self.control = SolverXPBD(self.model, substeps), self.model.control()
         self.states = [self.model.state() for _ in range(frames + 1)]

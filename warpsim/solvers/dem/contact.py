@@ -46,9 +46,14 @@ def cut(x: Vec[3, Float], above: Float, to: Float) -> Vec[3, Float]:
 
 @func
 def slide(
-    table: array(dtype=Any, ndim=3), a: int, b: int, press: Float, stiffness: Float, drag: Vec[3, Float],
+    table: array(dtype=Any, ndim=3),
+    a: int,
+    b: int,
+    press: Float,
+    stiffness: Float,
+    drag: Vec[3, Float],
     spring: Vec[3, Float],
-) -> tuple[Vec[3, Float], Vec[3, Float]]:  # fmt: skip
+) -> tuple[Vec[3, Float], Vec[3, Float]]:
     """Force along the contact [N] and its spring afterwards [m], each cut to what friction holds."""
     still, moving = table[a, b, STICKING] * press, table[a, b, SLIDING] * press
     held = cut(stiffness * spring, still, moving)

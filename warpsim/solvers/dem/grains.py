@@ -6,9 +6,7 @@ import functools
 import math
 from typing import Any
 
-from ...core.language import (
-    Float, Vec, array, cross, dot, func, generic_struct, int32, kernel, max, sqrt, tid,
-)  # fmt: skip
+from ...core.language import Float, Vec, array, cross, dot, func, generic_struct, int32, kernel, max, sqrt, tid
 from ...geometry.hash_grid.neighbors import nearest_image
 from ..neighbours.verlet_list import position
 from .adhesion import jkr_neck

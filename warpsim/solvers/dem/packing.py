@@ -22,9 +22,15 @@ DENSEST = 0.55
 
 
 def add_grain_lattice(
-    builder: ModelBuilder, low: ArrayLike, high: ArrayLike, radius: float, density: float = 2500.0,
-    vel: ArrayLike = 0.0, shake: float = 0.0, seed: int = 0,
-) -> range:  # fmt: skip
+    builder: ModelBuilder,
+    low: ArrayLike,
+    high: ArrayLike,
+    radius: float,
+    density: float = 2500.0,
+    vel: ArrayLike = 0.0,
+    shake: float = 0.0,
+    seed: int = 0,
+) -> range:
     """Fill the box from `low` to `high` (3,) [m] with equal grains on a cubic lattice; returns their numbers.
 
     radius [m]; density of a grain [kg/m^3]; vel [m/s]. Cells divide the box evenly and hold one grain each. shake: part
@@ -44,9 +50,15 @@ def add_grain_lattice(
 
 
 def add_grain_pack(
-    builder: ModelBuilder, low: ArrayLike, high: ArrayLike, radius: float | Sequence[float], density: float = 2500.0,
-    fraction: float = 0.5, vel: ArrayLike = 0.0, seed: int = 0,
-) -> range:  # fmt: skip
+    builder: ModelBuilder,
+    low: ArrayLike,
+    high: ArrayLike,
+    radius: float | Sequence[float],
+    density: float = 2500.0,
+    fraction: float = 0.5,
+    vel: ArrayLike = 0.0,
+    seed: int = 0,
+) -> range:
     """Fill a part of the box from `low` to `high` (3,) [m] with grains at random; returns their numbers.
 
     radius [m]: of all, or two between which radii are drawn evenly; density of a grain [kg/m^3];
@@ -95,12 +107,17 @@ def _radii(radius: float | Sequence[float]) -> tuple[float, float]:
 
 
 def _check(radius: float, density: float, seed: int) -> None:
-    refuse((
-        (not (isinstance(radius, Real) and 0.0 < radius < math.inf), f"radius is {shown(radius)}", "above 0 [m]"),
-        (not (isinstance(density, Real) and 0.0 < density < math.inf), f"density is {shown(density)}",
-         "above 0 [kg/m^3]"),
-        (not (isinstance(seed, Integral) and seed >= 0), f"seed is {shown(seed)}", "an integer, 0 or more"),
-    ))  # fmt: skip
+    refuse(
+        (
+            (not (isinstance(radius, Real) and 0.0 < radius < math.inf), f"radius is {shown(radius)}", "above 0 [m]"),
+            (
+                not (isinstance(density, Real) and 0.0 < density < math.inf),
+                f"density is {shown(density)}",
+                "above 0 [kg/m^3]",
+            ),
+            (not (isinstance(seed, Integral) and seed >= 0), f"seed is {shown(seed)}", "an integer, 0 or more"),
+        )
+    )
 
 
 def _need_room(low: np.ndarray, high: np.ndarray, counts: np.ndarray, radius: float) -> None:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from ...core.language import (
-    Array, Float, Vec, array, cross, dot, float64, func, generic_struct, int32, kernel, launch, length, vector,
-)  # fmt: skip
+from ...core.language import Array, Float, Vec, array, float64, int32
+from ...core.language import cross, dot, func, generic_struct, kernel, launch, length, vector
 from ...core.runtime.arrays.fixed import Fixed
 from ...errors import ModelError, shown
 from ..scene.memory import Memory
@@ -64,9 +63,15 @@ class Nozzle(Fixed):
     replaceable = ("position", "velocity")
 
     def __init__(
-        self, model: Model, particles: range, position: ArrayLike, velocity: ArrayLike, due: np.ndarray,
-        offset: np.ndarray, end: float,
-    ):  # fmt: skip
+        self,
+        model: Model,
+        particles: range,
+        position: ArrayLike,
+        velocity: ArrayLike,
+        due: np.ndarray,
+        offset: np.ndarray,
+        end: float,
+    ):
         self.model, self.particles, self.end = model, particles, end
         options: dict[str, Any] = {"device": model.device, "requires_grad": model.requires_grad}
         self.due = array(due, dtype=float64, device=model.device)

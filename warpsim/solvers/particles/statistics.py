@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...arguments import checked
-from ...core.language import (
-    array, atomic_add, atomic_min, cross, dot, float64, full, int32, kernel, launch, tid, vec3d, zeros,
-)  # fmt: skip
+from ...core.language import array, float64, int32, vec3d
+from ...core.language import atomic_add, atomic_min, cross, dot, full, kernel, launch, tid, zeros
 
 from ...core.runtime.arrays.fixed import Fixed
 

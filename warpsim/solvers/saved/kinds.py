@@ -28,9 +28,13 @@ _CLASSES = {
 }  # fmt: skip
 """Savable classes and dataclasses, by the module of each, from that of solvers."""
 _ADAPTERS = {
-    "Model": "models", "Mesh": "geometry", "Volume": "geometry",
-    "Spectrum": "seas", "SeaState": "seas", "Spreading": "seas",
-}  # fmt: skip
+    "Model": "models",
+    "Mesh": "geometry",
+    "Volume": "geometry",
+    "Spectrum": "seas",
+    "SeaState": "seas",
+    "Spreading": "seas",
+}
 """Other classes, by the module of this folder that has a table `KINDS` with them."""
 
 

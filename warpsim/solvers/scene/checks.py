@@ -85,7 +85,7 @@ def check_call(control: object, contacts: object, dt: object) -> None:
 
 def check_step(
     solver: Any, field: str, states: tuple[State, State], control: Control, contacts: object, dt: object
-) -> None:  # fmt: skip
+) -> None:
     """Raise `StateError` for arguments of a step of particles that are none.
 
     field: of states that were made after the solver. states: `state_in` and `state_out`.
@@ -95,8 +95,10 @@ def check_step(
         raise StateError(f"dt is {shown(dt)}\nexpected: a time step above 0 [s]")
     if contacts is not None:
         raise StateError(f"contacts is {shown(contacts)}\nexpected: None, this solver finds its own neighbours")
-    for name, thing, kind in (*zip(("state_in", "state_out"), states, (State, State), strict=True),
-                              ("control", control, Control)):  # fmt: skip
+    for name, thing, kind in (
+        *zip(("state_in", "state_out"), states, (State, State), strict=True),
+        ("control", control, Control),
+    ):
         if not isinstance(thing, kind):
             raise StateError(f"{name} is {shown(thing)}\nexpected: a {kind.__name__} of the solver's model")
         if thing.model is not solver.model:

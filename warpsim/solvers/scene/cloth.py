@@ -109,9 +109,11 @@ def grid_triangles(numbers: np.ndarray) -> np.ndarray:
 def grid_springs(numbers: np.ndarray) -> np.ndarray:
     """Pairs along both sides and both diagonals of every cell, (n, 2)."""
     pairs = (
-        (numbers[:, :-1], numbers[:, 1:]), (numbers[:-1], numbers[1:]),
-        (numbers[:-1, :-1], numbers[1:, 1:]), (numbers[:-1, 1:], numbers[1:, :-1]),
-    )  # fmt: skip
+        (numbers[:, :-1], numbers[:, 1:]),
+        (numbers[:-1], numbers[1:]),
+        (numbers[:-1, :-1], numbers[1:, 1:]),
+        (numbers[:-1, 1:], numbers[1:, :-1]),
+    )
     return np.concatenate([np.stack([a.ravel(), b.ravel()], axis=1) for a, b in pairs])
 
 

@@ -37,9 +37,12 @@ class Control(HasFields, Fixed):
         "vec6", "shape", "rad/s, m/s", "twist during the step: angular, then that of the shape's origin"
     )
     attachment_target = field(
-        "vec3", "attachment", "m", "where its particle is held when a step begins; in its shape's frame, if it has one",
+        "vec3",
+        "attachment",
+        "m",
+        "where its particle is held when a step begins; in its shape's frame, if it has one",
         "attachment_target",
-    )  # fmt: skip
+    )
     attachment_velocity = field("vec3", "attachment", "m/s", "how its target moves during the step")
     spring_activation = field("real", "spring", "-", "relative change of its rest length")
 
@@ -74,9 +77,13 @@ class Control(HasFields, Fixed):
 
     @checked
     def set_shape(
-        self, shape: int, position: ArrayLike | None = None, rotation: ArrayLike | None = None,
-        velocity: ArrayLike | None = None, angular_velocity: ArrayLike | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        shape: int,
+        position: ArrayLike | None = None,
+        rotation: ArrayLike | None = None,
+        velocity: ArrayLike | None = None,
+        angular_velocity: ArrayLike | None = None,
+    ) -> None:
         """Change parts of one shape's pose and twist from the host; `None` leaves a part alone.
 
         position [m], rotation: quaternion (x, y, z, w), velocity of the shape's origin [m/s], angular_velocity [rad/s].
@@ -87,9 +94,11 @@ class Control(HasFields, Fixed):
             raise StateError(f"shape is {shape}\nexpected: 0 to {self.model.shape_count - 1}")
         pose, twist = self.shape_transform.numpy().copy(), self.shape_velocity.numpy().copy()
         for row, first, size, value, name in (
-            (pose, 0, 3, position, "position"), (pose, 3, 4, rotation, "rotation"),
-            (twist, 0, 3, angular_velocity, "angular_velocity"), (twist, 3, 3, velocity, "velocity"),
-        ):  # fmt: skip
+            (pose, 0, 3, position, "position"),
+            (pose, 3, 4, rotation, "rotation"),
+            (twist, 0, 3, angular_velocity, "angular_velocity"),
+            (twist, 3, 3, velocity, "velocity"),
+        ):
             if value is not None:
                 part = row[shape, first : first + size]
                 part[:] = numbers(value, name, (size,))

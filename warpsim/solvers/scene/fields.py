@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...core.language import (
-    array, clone, float32, float64, int32, matrix_type, transformd, transformf, vec2i, vec3i, vec4i, vector_type, zeros,
-)  # fmt: skip
+from ...core.language import array, float32, float64, int32, transformd, transformf, vec2i, vec3i, vec4i
+from ...core.language import clone, matrix_type, vector_type, zeros
 from ...core.runtime.arrays.fixed import read_only
 from ...core.types.compounds import scalar_of
 from ...core.types.scalars import is_float

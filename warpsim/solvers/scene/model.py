@@ -88,9 +88,13 @@ class Model(HasFields, Fixed):
     edge_damping = field("real", "edge", "N m s", "of the sheet, per width", "edges.damping")
 
     bend_indices = field(
-        "int6", "bend", "-", "corners of a triangle that bends, and those beyond the edges across from each",
-        "bend_indices", refers="particle",
-    )  # fmt: skip
+        "int6",
+        "bend",
+        "-",
+        "corners of a triangle that bends, and those beyond the edges across from each",
+        "bend_indices",
+        refers="particle",
+    )
     bend_edges = field("int3", "bend", "-", "these edges, -1 for none", "bend_edges", refers="edge", gaps=True)
     bend_turns = field("int3", "bend", "-", "how each is turned, see `bends.Bends`", "bend_turns")
     bend_flexibility = field("vec6", "bend", "-", "angles per moment, see `bends.Bends`", "bend_flexibility")
@@ -99,9 +103,12 @@ class Model(HasFields, Fixed):
     tri_pose = field("mat22", "tri", "1/m", "inverse of the rest edges", "tri_pose")
     tri_area = field("real", "tri", "m^2", "at rest", "tri_area")
     tri_stiffness = field(
-        "vec4", "tri", "N/m", "Young's modulus times thickness along warp and weft, shear, Poisson's ratio [-]",
+        "vec4",
+        "tri",
+        "N/m",
+        "Young's modulus times thickness along warp and weft, shear, Poisson's ratio [-]",
         "tri_stiffness",
-    )  # fmt: skip
+    )
     tri_damping = field("real", "tri", "s", "damping time of the membrane", "triangles.damping")
     tri_drag = field("real", "tri", "-", "coefficient of drag", "triangles.drag")
     tri_lift = field("real", "tri", "-", "coefficient of lift", "triangles.lift")
@@ -155,9 +162,15 @@ class Model(HasFields, Fixed):
 
     @checked
     def __init__(
-        self, columns: Mapping[str, np.ndarray], shapes: Shapes, pressure_faces: Sequence[np.ndarray], up_axis: str,
-        device: DeviceLike, requires_grad: bool, dtype: type,
-    ):  # fmt: skip
+        self,
+        columns: Mapping[str, np.ndarray],
+        shapes: Shapes,
+        pressure_faces: Sequence[np.ndarray],
+        up_axis: str,
+        device: DeviceLike,
+        requires_grad: bool,
+        dtype: type,
+    ):
         """columns: rows of each field, by the name of the field. Raises `ModelError` for indices of nothing."""
         types = precision_of(dtype)
         self.device, self.requires_grad, self.dtype = get_device(device), requires_grad, dtype
@@ -196,7 +209,7 @@ class Model(HasFields, Fixed):
     @checked
     def add_state_field(
         self, name: str, dtype: type, count: int, value: ArrayLike = 0, unit: str = "-", about: str = ""
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Give states made from now on one more array, filled with `value`: what a solver carries from step to step."""
         self.state_fields[name] = StateField(dtype, count, value, unit, about)
 
@@ -239,8 +252,9 @@ def _check_lengths(model: Model, shapes: Shapes) -> None:
     """Raise `ModelError` for lists that do not fit the arrays, and for faces of particles that are not there."""
     for name, count, listed in (
         ("pressure_faces", model.pressure_count, model.pressure_faces),
-        ("kinds of shapes", model.shape_count, shapes.kinds), ("objects of shapes", model.shape_count, shapes.objects),
-    ):  # fmt: skip
+        ("kinds of shapes", model.shape_count, shapes.kinds),
+        ("objects of shapes", model.shape_count, shapes.objects),
+    ):
         if len(listed) != count:
             raise ModelError(f"{name} are {len(listed)}\nexpected: {count}")
     if not model.world_count:

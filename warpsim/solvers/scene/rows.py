@@ -71,7 +71,7 @@ class Rows:
 
     def repeat(
         self, other: Rows, copies: int, shifts: Mapping[str, np.ndarray], placed: Mapping[str, np.ndarray]
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Append copies of all rows of another table of the same columns.
 
         shifts: (copies,), what to add to the numbers of a column, of which -1 stays. placed: columns given outright.

@@ -14,10 +14,8 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Any
 
-from ...core.language import (
-    Array, Float, Quat, Transform, Vec, abs, clamp, cos, dot, float32, floor, func, int32, length, min, normalize,
-    quaternion, sin, sqrt, transformation, uint64, vec3, where,
-)  # fmt: skip
+from ...core.language import Array, Float, Quat, Transform, Vec, abs, clamp, cos, dot, float32, floor, func, int32
+from ...core.language import length, min, normalize, quaternion, sin, sqrt, transformation, uint64, vec3, where
 from ...core.lib.quaternions import quat_rotate, quat_rotate_inv
 from ...core.lib.spatial import spatial_bottom, spatial_top, velocity_at_point
 from ...core.lib.transforms import transform_get_rotation, transform_get_translation

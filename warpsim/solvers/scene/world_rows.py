@@ -15,9 +15,11 @@ if TYPE_CHECKING:
 
 
 def world_rows(
-    fields: Mapping[str, Field], columns: Mapping[str, np.ndarray], pressure_faces: Sequence[np.ndarray],
+    fields: Mapping[str, Field],
+    columns: Mapping[str, np.ndarray],
+    pressure_faces: Sequence[np.ndarray],
     counts: Mapping[str, int],
-) -> dict[str, np.ndarray]:  # fmt: skip
+) -> dict[str, np.ndarray]:
     """Where the rows of each world begin and end, (worlds, 2), by group; those of shapes are without those of all.
 
     Raises `ModelError` for what joins particles of different worlds, and for worlds whose rows do not lie together.

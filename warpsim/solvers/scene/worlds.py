@@ -16,10 +16,16 @@ if TYPE_CHECKING:
     from .builder import ModelBuilder
 
 _NAMED: dict[str, dict[str, str]] = {
-    "particles": {}, "shapes": {"source": "sources"}, "springs": {"indices": "particles"},
-    "edges": {"indices": "particles"}, "triangles": {"indices": "particles"}, "tetrahedra": {"indices": "particles"},
-    "attachments": {"particle": "particles", "shape": "shapes"}, "pressures": {}, "tethers": {"indices": "particles"},
-}  # fmt: skip
+    "particles": {},
+    "shapes": {"source": "sources"},
+    "springs": {"indices": "particles"},
+    "edges": {"indices": "particles"},
+    "triangles": {"indices": "particles"},
+    "tetrahedra": {"indices": "particles"},
+    "attachments": {"particle": "particles", "shape": "shapes"},
+    "pressures": {},
+    "tethers": {"indices": "particles"},
+}
 """Tables of a builder, and what the numbers in their columns are numbers of."""
 _HERE = (0.0, 0.0, 0.0, 1.0)
 
@@ -99,13 +105,15 @@ def _placed(other: ModelBuilder, poses: np.ndarray) -> dict[str, dict[str, np.nd
         target.append(np.where(in_world[:, None], rotate(turn, held["target"]) + place, held["target"]))
         shapes = other.shapes["transform"]
         transform.append(np.hstack([rotate(turn, shapes[:, :3]) + place, turn_after(shapes[:, 3:], turn)]))
-    joined = {name: np.concatenate(rows) for name, rows in zip(
-        ("q", "qd", "target", "transform"), (q, qd, target, transform), strict=True
-    )}  # fmt: skip
+    joined = {
+        name: np.concatenate(rows)
+        for name, rows in zip(("q", "qd", "target", "transform"), (q, qd, target, transform), strict=True)
+    }
     return {
-        "particles": {"q": joined["q"], "qd": joined["qd"]}, "attachments": {"target": joined["target"]},
+        "particles": {"q": joined["q"], "qd": joined["qd"]},
+        "attachments": {"target": joined["target"]},
         "shapes": {"transform": joined["transform"]},
-    }  # fmt: skip
+    }
 
 
 def of_particles(builder: ModelBuilder) -> np.ndarray:

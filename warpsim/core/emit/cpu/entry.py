@@ -46,7 +46,13 @@ def entry_text(kernel: str, frame: int) -> str:
     declared = f"declare void @{stacks.SYMBOL}(ptr, ptr, i64, i64, i64, i64)" if deep else ""
     call = _DEEP_CALL if deep else _CALL
     return _ENTRY.format(
-        declarations=own.declarations + declared, kernel=kernel, room=own.room, reading=own.reading("found"),
-        mode=own.mode, standard=own.standard, entering=own.writing("usual"), leaving=own.writing("found"),
+        declarations=own.declarations + declared,
+        kernel=kernel,
+        room=own.room,
+        reading=own.reading("found"),
+        mode=own.mode,
+        standard=own.standard,
+        entering=own.writing("usual"),
+        leaving=own.writing("found"),
         call=call.format(body=BODY, on_stack=stacks.SYMBOL, room=frame + stacks.SPARE),
-    )  # fmt: skip
+    )

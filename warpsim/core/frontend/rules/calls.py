@@ -44,13 +44,19 @@ _ARRAY_OPERANDS = {
 }
 _ARRAY_MAKERS = ("array", "empty", "empty_like", "full", "full_like", "ones", "ones_like", "zeros_like")
 _INSTEAD = {
-    builtins.enumerate: "loop over range(len(x))", builtins.zip: "loop over range(len(x))",
+    builtins.enumerate: "loop over range(len(x))",
+    builtins.zip: "loop over range(len(x))",
     builtins.sum: "add in a loop",
-    builtins.any: "test in a loop", builtins.all: "test in a loop", builtins.map: "write a loop",
-    builtins.filter: "write a loop", builtins.sorted: "sort on the host, or write a loop",
-    builtins.isinstance: "compare types: type(x) == wp.vec3", builtins.input: "pass the value as an argument",
-    builtins.open: "pass the data as an array", builtins.divmod: "write x // y and x % y",
-}  # fmt: skip
+    builtins.any: "test in a loop",
+    builtins.all: "test in a loop",
+    builtins.map: "write a loop",
+    builtins.filter: "write a loop",
+    builtins.sorted: "sort on the host, or write a loop",
+    builtins.isinstance: "compare types: type(x) == wp.vec3",
+    builtins.input: "pass the value as an argument",
+    builtins.open: "pass the data as an array",
+    builtins.divmod: "write x // y and x % y",
+}
 
 
 MAKERS: dict[Any, Callable[..., Any]] = {}

@@ -39,9 +39,15 @@ __all__ = [
 
 
 def empty(
-    shape: ShapeLike = None, dtype: object = float, device: DeviceLike = None, requires_grad: bool = False,
-    pinned: bool = False, retain_grad: bool = False, strides: Iterable[int] | None = None, **kwargs: Any,
-) -> array:  # fmt: skip
+    shape: ShapeLike = None,
+    dtype: object = float,
+    device: DeviceLike = None,
+    requires_grad: bool = False,
+    pinned: bool = False,
+    retain_grad: bool = False,
+    strides: Iterable[int] | None = None,
+    **kwargs: Any,
+) -> array:
     """An array of undefined contents.
 
     shape: an integer, or a tuple of up to four extents; `length=n` is accepted too, and `ndim`, if it fits. dtype: of
@@ -57,9 +63,15 @@ def empty(
 
 
 def zeros(
-    shape: ShapeLike = None, dtype: object = float, device: DeviceLike = None, requires_grad: bool = False,
-    pinned: bool = False, retain_grad: bool = False, strides: Iterable[int] | None = None, **kwargs: Any,
-) -> array:  # fmt: skip
+    shape: ShapeLike = None,
+    dtype: object = float,
+    device: DeviceLike = None,
+    requires_grad: bool = False,
+    pinned: bool = False,
+    retain_grad: bool = False,
+    strides: Iterable[int] | None = None,
+    **kwargs: Any,
+) -> array:
     """An array of zeros; arguments and errors are those of `empty`.
 
     In a kernel, `wp.zeros(shape=8, dtype=float)` is an array of zeros on the thread's stack; its shape is constant.
@@ -75,9 +87,15 @@ zeros.kernel_form = "local_array"  # type: ignore[attr-defined]
 
 
 def full(
-    shape: ShapeLike = None, value: object = 0, dtype: object = None, device: DeviceLike = None,
-    requires_grad: bool = False, pinned: bool = False, retain_grad: bool = False, **kwargs: Any,
-) -> array:  # fmt: skip
+    shape: ShapeLike = None,
+    value: object = 0,
+    dtype: object = None,
+    device: DeviceLike = None,
+    requires_grad: bool = False,
+    pinned: bool = False,
+    retain_grad: bool = False,
+    **kwargs: Any,
+) -> array:
     """An array filled with `value`; other arguments and errors are those of `empty`.
 
     dtype: default: the type of the value. A Python int makes int32 and a float float32, a list makes a vector, nested

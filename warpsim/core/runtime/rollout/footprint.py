@@ -173,15 +173,27 @@ class Footprint:
                 ("expected: parameters that no step changes\nhelp: name it in state= instead"),
             )
         if kind == OUTPUTS and use.depends:
-            raise self._refusal("reads", use.array, "outputs", describe(entry, use), (
-                "expected: outputs that steps store to or add to (wp.atomic_add), as their contents are not kept\n"
-                "help: name it in state= instead"
-            ))  # fmt: skip
+            raise self._refusal(
+                "reads",
+                use.array,
+                "outputs",
+                describe(entry, use),
+                (
+                    "expected: outputs that steps store to or add to (wp.atomic_add), as their contents are not kept\n"
+                    "help: name it in state= instead"
+                ),
+            )
         if kind == SCRATCH and use.depends and memory not in self._filled:
-            raise self._refusal("reads", use.array, "scratch", describe(entry, use), (
-                "expected: scratch arrays that every step writes before it reads them\n"
-                "help: name it in state= instead"
-            ))  # fmt: skip
+            raise self._refusal(
+                "reads",
+                use.array,
+                "scratch",
+                describe(entry, use),
+                (
+                    "expected: scratch arrays that every step writes before it reads them\n"
+                    "help: name it in state= instead"
+                ),
+            )
         if use.writes:
             self._filled.add(memory)
 
@@ -216,11 +228,17 @@ class Footprint:
         return fresh
 
     def _stray(self, a: array, words: tuple[str, CallSite]) -> CheckpointError:
-        return self._refusal("writes", a, "", words, (
-            "expected: steps that write what is declared, so that replays find it as it was\n"
-            "help: state= for what goes from step to step, outputs= for what steps only store or add to, "
-            "scratch= for what each step fills anew; make room in structures before the loop (grid.reserve(n))"
-        ))  # fmt: skip
+        return self._refusal(
+            "writes",
+            a,
+            "",
+            words,
+            (
+                "expected: steps that write what is declared, so that replays find it as it was\n"
+                "help: state= for what goes from step to step, outputs= for what steps only store or add to, "
+                "scratch= for what each step fills anew; make room in structures before the loop (grid.reserve(n))"
+            ),
+        )
 
     def _refusal(self, verb: str, a: array, kind: str, words: tuple[str, CallSite], rest: str) -> CheckpointError:
         where = f"which is one of {kind}=" if kind else "which is not declared and outlives the step"
