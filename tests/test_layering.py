@@ -250,9 +250,14 @@ def test_imports_stand_at_the_top():
 # How closely the folders of one place hang together: the most pairs of folders (or of verbs beside them) of which one
 # imports the other. More of them is a design that nobody keeps in mind.
 PAIRS = {
-    "warpsim.core.frontend": 10, "warpsim.core.passes": 6, "warpsim.core.emit": 26, "warpsim.core.runtime": 37,
-    "warpsim.geometry": 8, "warpsim.interop": 12, "warpsim.solvers": 25,
-}  # fmt: skip
+    "warpsim.core.frontend": 10,
+    "warpsim.core.passes": 6,
+    "warpsim.core.emit": 26,
+    "warpsim.core.runtime": 37,
+    "warpsim.geometry": 8,
+    "warpsim.interop": 12,
+    "warpsim.solvers": 25,
+}
 
 
 def part_of(folder: str, module: str) -> str | None:
@@ -264,11 +269,7 @@ def part_of(folder: str, module: str) -> str | None:
 @pytest.mark.parametrize("folder", PAIRS)
 def test_few_folders_import_each_other(folder):
     modules = [name for name in MODULES if part_of(folder, name)]
-    used = {
-        (part_of(folder, name), part_of(folder, target))
-        for name in modules
-        for target, _, _ in imports(name)
-    }
+    used = {(part_of(folder, name), part_of(folder, target)) for name in modules for target, _, _ in imports(name)}
     pairs = sorted(pair for pair in used if pair[1] not in (None, pair[0]))
     assert len(pairs) <= PAIRS[folder], pairs
 

@@ -38,8 +38,10 @@ def told(clock, seconds, capsys, **options):
 
 def test_a_log_hears_of_long_loops_now_and_then(clock, capsys):
     assert told(clock, [0.0, 3.0, *[2.0] * 8], capsys) == [
-        "frame 3 of 10", "frame 6 of 10, about 8 s left", "frame 9 of 10, about 2 s left",
-    ]  # fmt: skip
+        "frame 3 of 10",
+        "frame 6 of 10, about 8 s left",
+        "frame 9 of 10, about 2 s left",
+    ]
 
 
 def test_a_loop_that_goes_on_counts_from_there(clock, capsys):
@@ -61,8 +63,13 @@ def test_a_log_says_that_kernels_are_compiled(clock, capsys):
             with compiling:
                 clock.now += 6.0
     lines = capsys.readouterr().err.splitlines()
-    assert lines == ["frame 0 of 3, compiling", "frame 1 of 3", "frame 1 of 3, compiling", "frame 2 of 3",
-                     "frame 2 of 3, compiling"]  # fmt: skip
+    assert lines == [
+        "frame 0 of 3, compiling",
+        "frame 1 of 3",
+        "frame 1 of 3, compiling",
+        "frame 2 of 3",
+        "frame 2 of 3, compiling",
+    ]
     assert compiling.listeners == []
 
 
@@ -135,11 +142,17 @@ def estimate(*items):
     return result.each()
 
 
-@pytest.mark.parametrize("items", [
-    (), (5.0, 5.0), (0.0, 9.0, 0.4), (0.0, 9.0, 0.4, 0.4),  # too few
-    (0.0, 9.0, 1.0, 2.0),  # halves differ
-    (0.0, 9.0, (8.0, 7.0), (6.0, 5.0), (4.0, 3.0)),  # of compilations
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "items",
+    [
+        (),
+        (5.0, 5.0),
+        (0.0, 9.0, 0.4),
+        (0.0, 9.0, 0.4, 0.4),  # too few
+        (0.0, 9.0, 1.0, 2.0),  # halves differ
+        (0.0, 9.0, (8.0, 7.0), (6.0, 5.0), (4.0, 3.0)),  # of compilations
+    ],
+)
 def test_no_estimate_before_it_is_one(items):
     assert estimate(*items) is None
 

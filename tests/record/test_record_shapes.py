@@ -16,9 +16,12 @@ POSE = (0.3, -0.2, 0.5, *(np.array([1.0, 2.0, 3.0, 4.0]) / np.sqrt(30.0)))
 def distances(distance):
     @wp.kernel
     def measure(
-        points: wp.array(dtype=wp.vec3d), scale: wp.vec3d, source: wp.uint64,
-        heights: wp.array2d(dtype=wp.float64), out: wp.array(dtype=wp.float64),
-    ):  # fmt: skip
+        points: wp.array(dtype=wp.vec3d),
+        scale: wp.vec3d,
+        source: wp.uint64,
+        heights: wp.array2d(dtype=wp.float64),
+        out: wp.array(dtype=wp.float64),
+    ):
         i = wp.tid()
         d, _ = distance(points[i], scale, source, heights, wp.float64(10.0))
         out[i] = d

@@ -68,9 +68,10 @@ def test_statistics_of_solvers_are_rows(tmp_path):
         for frame in range(3):
             solver.step(state, state, dt=0.01)
             about = {
-                "grains": solver.statistics(state), "cloth": cloth.statistics(its_state),
+                "grains": solver.statistics(state),
+                "cloth": cloth.statistics(its_state),
                 "sea": JONSWAP(8.0, 1e4).statistics() if hasattr(JONSWAP(8.0, 1e4), "statistics") else {"none": 0},
-            }  # fmt: skip
+            }
             record.frame(None, frame, numbers={**about, "momentum": about["grains"].momentum})
     head, rows = read_csv(tmp_path / "statistics.csv")
     last = dict(zip(head, map(float, rows[-1]), strict=True))

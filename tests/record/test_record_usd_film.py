@@ -56,8 +56,10 @@ def test_a_recording_that_goes_on_begins_another_usd_file(tmp_path):
             for frame in range(first, last):
                 record.frame(None, frame / 25.0, bodies=[numbered_body(frame, 5)])
     assert sorted(p.name for p in tmp_path.glob("*.usdc")) == [
-        "recording.usdc", "recording_000002.usdc", "recording_000004.usdc",
-    ]  # fmt: skip
+        "recording.usdc",
+        "recording_000002.usdc",
+        "recording_000004.usdc",
+    ]
     with Recorder(tmp_path, [UsdFile(25.0)]) as record:
         record.frame(None, 0.0, bodies=[numbered_body(0, 5)])
     assert [p.name for p in tmp_path.glob("*.usdc")] == ["recording.usdc"]

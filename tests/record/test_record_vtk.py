@@ -44,8 +44,9 @@ def test_every_number_of_a_state_comes_back(tmp_path, dtype):
 
     sheet = ~np.isin(triangles, tets).all(axis=1)
     for name, corners, rows, field in (
-        ("cloth", triangles[sheet], sheet, "tri_area"), ("soft", tets, slice(None), "tet_pose"),
-    ):  # fmt: skip
+        ("cloth", triangles[sheet], sheet, "tri_area"),
+        ("soft", tets, slice(None), "tet_pose"),
+    ):
         _, points, cells, arrays, of_cells = read[name]
         assert same(points[cells], q[corners]) and same(arrays["velocity"][cells], qd[corners])
         values = getattr(model, field).numpy()[rows]

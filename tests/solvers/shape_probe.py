@@ -11,9 +11,14 @@ from warpsim.solvers.scene.shapes import for_shape
 def probe(distance):
     @wp.kernel
     def measure(
-        p: wp.array(dtype=Any), scale: wp.array(dtype=Any), source: wp.uint64, heights: wp.array(dtype=Any, ndim=2),
-        reach: Any, d: wp.array(dtype=Any), n: wp.array(dtype=Any),
-    ):  # fmt: skip
+        p: wp.array(dtype=Any),
+        scale: wp.array(dtype=Any),
+        source: wp.uint64,
+        heights: wp.array(dtype=Any, ndim=2),
+        reach: Any,
+        d: wp.array(dtype=Any),
+        n: wp.array(dtype=Any),
+    ):
         i = wp.tid()
         found, normal = distance(p[i], scale[0], source, heights, reach)
         d[i] = found

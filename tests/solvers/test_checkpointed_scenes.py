@@ -43,13 +43,17 @@ def chain(b):
 
 
 FEATURES = {
-    "cloth": cloth, "membrane": membrane, "block": block, "balloon": balloon, "chain": chain,
+    "cloth": cloth,
+    "membrane": membrane,
+    "block": block,
+    "balloon": balloon,
+    "chain": chain,
     "loose": lambda b: b.add_particles([(5.0, 0.1, 0.0), (5.1, 0.1, 0.0)], mass=0.1),
     "held": lambda b: b.add_attachment(b.add_particle((6.0, 1.0, 0.0)), (6.0, 1.1, 0.0), ke=50.0),
     "ground": lambda b: b.add_ground_plane(),
     "sphere": lambda b: b.add_shape_sphere((2.1, 0.0, 0.1, *UPRIGHT), 0.21),
     "box": lambda b: b.add_shape_box((0.1, 0.9, 0.0, *UPRIGHT), 0.2, 0.095, 0.2),
-}  # fmt: skip
+}
 
 
 def soft_scene(rng):
@@ -61,9 +65,12 @@ def soft_scene(rng):
         FEATURES["held"](builder)
     model = builder.finalize(requires_grad=True, dtype=rng.choice([wp.float32, wp.float64]))
     solver = SolverXPBD(
-        model, substeps=rng.choice([1, 3]), iterations=rng.choice([1, 2]), order=rng.choice(["colored", "jacobi"]),
+        model,
+        substeps=rng.choice([1, 3]),
+        iterations=rng.choice([1, 2]),
+        order=rng.choice(["colored", "jacobi"]),
         damping=rng.choice([0.0, 0.1]),
-    )  # fmt: skip
+    )
     contacts = Contacts(model) if rng.random() < 0.3 else None
     scratch = [*solver.scratch, *(contacts.scratch if contacts else ())]
     return model, lambda state: solver.step(state, state, None, contacts, 1.0 / 60.0), lambda: scratch, lambda: []
@@ -79,9 +86,13 @@ def grains(rng):
     model = builder.finalize(requires_grad=True, dtype=wp.float64)
     period = (1.0, 0.0, 1.0) if rng.random() < 0.5 else STILL
     solver = SolverDEM(
-        model, substeps=rng.choice([1, 3]), law=rng.choice(["hertz", "linear"]), period=period, overlaps="ignore",
+        model,
+        substeps=rng.choice([1, 3]),
+        law=rng.choice(["hertz", "linear"]),
+        period=period,
+        overlaps="ignore",
         rolling=rng.choice([None, "spring"]),
-    )  # fmt: skip
+    )
     solver.reserve(4096)
     return model, lambda state: solver.step(state, state, dt=1.0e-5), lambda: solver.scratch, lambda: solver.history
 
@@ -97,9 +108,15 @@ def fluid_of(kind):
         water = Fluid(viscosity=rng.choice([0.0, 0.01]))
         period = (0.4, 0.0, 0.0) if rng.random() < 0.5 else STILL
         solver = kind(
-            model, water, dim=2, substeps=rng.choice([1, 2]), period=period, spacing=0.05, overlaps="ignore",
+            model,
+            water,
+            dim=2,
+            substeps=rng.choice([1, 2]),
+            period=period,
+            spacing=0.05,
+            overlaps="ignore",
             bounds=((0.0, 0.0, 0.0), (0.4, 0.4, 0.0)),
-        )  # fmt: skip
+        )
         return model, lambda state: solver.step(state, state, dt=5.0e-4), lambda: solver.scratch, lambda: []
 
     return fluid

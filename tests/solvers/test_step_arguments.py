@@ -9,9 +9,11 @@ from warpsim.errors import StateError
 from warpsim.solvers import Fluid, ModelBuilder, SolverDEM, SolverDFSPH, SolverSPH, SolverXPBD
 
 SOLVERS = {
-    "xpbd": SolverXPBD, "dem": SolverDEM, "sph": lambda m: SolverSPH(m, Fluid(), dim=2, spacing=0.1),
+    "xpbd": SolverXPBD,
+    "dem": SolverDEM,
+    "sph": lambda m: SolverSPH(m, Fluid(), dim=2, spacing=0.1),
     "dfsph": lambda m: SolverDFSPH(m, Fluid(), dim=2, spacing=0.1),
-}  # fmt: skip
+}
 
 
 @pytest.fixture(params=SOLVERS)

@@ -53,8 +53,11 @@ SCENES = {"SolverXPBD": cloth, "SolverDEM": grains, "SolverSPH": fluid, "SolverD
 
 def fields(state):
     """The arrays of a state that steps change and that have gradients."""
-    return [a for name in ("particle_q", "particle_qd", "particle_w", "particle_rho")
-            if (a := getattr(state, name, None)) is not None and a.requires_grad and a.size]  # fmt: skip
+    return [
+        a
+        for name in ("particle_q", "particle_qd", "particle_w", "particle_rho")
+        if (a := getattr(state, name, None)) is not None and a.requires_grad and a.size
+    ]
 
 
 def seeds(state):

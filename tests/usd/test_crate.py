@@ -76,9 +76,13 @@ def test_files_that_hold_something_else(tmp_path, name, content):
 
 @pytest.mark.parametrize(
     "attribute",
-    ['token[] points = ["a"]', "string faceVertexCounts = \"x\"", 'token[] faceVertexIndices = ["\xff"]',
-     'uniform token[] xformOpOrder = ["xformOp:nonsense"]'],
-)  # fmt: skip
+    [
+        'token[] points = ["a"]',
+        'string faceVertexCounts = "x"',
+        'token[] faceVertexIndices = ["\xff"]',
+        'uniform token[] xformOpOrder = ["xformOp:nonsense"]',
+    ],
+)
 def test_attributes_of_another_type(tmp_path, attribute):
     lines = ["point3f[] points = [(0,0,0), (1,0,0), (0,1,0)]", "int[] faceVertexCounts = [3]"]
     lines.append("int[] faceVertexIndices = [0, 1, 2]")
@@ -147,9 +151,15 @@ def test_blocks_are_unpacked():
 
 @pytest.mark.parametrize(
     "packed",
-    [block((b"ab", 3, 9), (b"", 0, 0)), block((b"ab", 1, 4000), (b"", 0, 0)), block((b"abc", 0, 0))[:-1],
-     b"\x1fa\x01\x00", b"\xf0\xff\xff", b"\x02\x00"],
-)  # fmt: skip
+    [
+        block((b"ab", 3, 9), (b"", 0, 0)),
+        block((b"ab", 1, 4000), (b"", 0, 0)),
+        block((b"abc", 0, 0))[:-1],
+        b"\x1fa\x01\x00",
+        b"\xf0\xff\xff",
+        b"\x02\x00",
+    ],
+)
 def test_blocks_that_are_damaged(packed):
     with pytest.raises((ValueError, IndexError)):
         decompress(b"\0" + packed, 100)

@@ -54,8 +54,12 @@ def test_copies_in_pictures_stand_where_those_in_usd_do(tmp_path):
     matrices = np.array(instancer.ComputeInstanceTransformsAtTime(0, 0))
     drawn = copies([Surface(*s) for s in SHAPES], q, turns, sizes, KINDS)
     for number, surface in enumerate(drawn):
-        points = np.concatenate([np.c_[SHAPES[number][0], np.ones(len(SHAPES[number][0]))] @ matrices[i]
-                                 for i in np.flatnonzero(KINDS == number)])  # fmt: skip
+        points = np.concatenate(
+            [
+                np.c_[SHAPES[number][0], np.ones(len(SHAPES[number][0]))] @ matrices[i]
+                for i in np.flatnonzero(KINDS == number)
+            ]
+        )
         np.testing.assert_allclose(surface.points, points[:, :3], atol=6e-3)
 
 

@@ -12,9 +12,11 @@ STEPS = 12
 
 @wp.kernel
 def add_loss(
-    q: wp.array(dtype=wp.vec3d), v: wp.array(dtype=wp.vec3d), w: wp.array(dtype=wp.vec3d),
+    q: wp.array(dtype=wp.vec3d),
+    v: wp.array(dtype=wp.vec3d),
+    w: wp.array(dtype=wp.vec3d),
     loss: wp.array(dtype=wp.float64),
-):  # fmt: skip
+):
     i = wp.tid()
     moved = wp.dot(q[i], wp.vec3d(1.0, 2.0, 3.0)) + wp.float64(0.1) * wp.dot(v[i], v[i])
     wp.atomic_add(loss, 0, moved + wp.float64(1.0e-4) * wp.dot(w[i], w[i]))

@@ -48,10 +48,12 @@ def pairs_of(lists):
 @pytest.mark.parametrize(
     ("device", "period", "offset"),
     [
-        ("cpu", (0.0, 0.0, 0.0), 0.0), ("cpu", (0.5, 0.0, 0.5), 0.0), ("cpu", (0.5, 0.5, 0.5), -300.0),
+        ("cpu", (0.0, 0.0, 0.0), 0.0),
+        ("cpu", (0.5, 0.0, 0.5), 0.0),
+        ("cpu", (0.5, 0.5, 0.5), -300.0),
         ("interp", (0.5, 0.0, 0.0), 0.0),
     ],
-)  # fmt: skip
+)
 def test_all_near_pairs_are_listed_once(device, period, offset):
     q = random_particles(np.random.default_rng(3), 30 if device == "interp" else 300, 0.5, offset)
     lists, *_ = lists_of(q, 0.01, period, device)

@@ -10,9 +10,11 @@ from warpsim.solvers.particles.nozzle import turned_along
 def turned(offsets, axes, flows, dtype):
     @wp.kernel
     def turn(
-        offset: wp.array(dtype=dtype), axis: wp.array(dtype=dtype), flow: wp.array(dtype=dtype),
+        offset: wp.array(dtype=dtype),
+        axis: wp.array(dtype=dtype),
+        flow: wp.array(dtype=dtype),
         out: wp.array(dtype=dtype),
-    ):  # fmt: skip
+    ):
         i = wp.tid()
         out[i] = turned_along(offset[i], axis[i], flow[i])
 

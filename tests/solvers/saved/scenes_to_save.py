@@ -15,7 +15,7 @@ from warpsim.solvers import (
     SolverSPH,
     SolverXPBD,
     SurfaceContacts,
-)  # fmt: skip
+)
 from warpsim.solvers.ocean import JONSWAP, Floats, Foam, Ocean, Sea, SeaState
 
 FLAT = (np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5))
@@ -130,6 +130,12 @@ def numbers_of(scene):
 
 
 SCENES = {
-    "cloth": cloth, "soft": soft, "grains": grains, "poured": poured, "fluid": fluid,
-    "fluid_stream": lambda: fluid(streams=True), "incompressible": lambda: fluid(SolverDFSPH), "sea": sea,
-}  # fmt: skip
+    "cloth": cloth,
+    "soft": soft,
+    "grains": grains,
+    "poured": poured,
+    "fluid": fluid,
+    "fluid_stream": lambda: fluid(streams=True),
+    "incompressible": lambda: fluid(SolverDFSPH),
+    "sea": sea,
+}

@@ -109,14 +109,18 @@ def test_an_array_that_claims_more_than_there_is_takes_no_memory(tmp_path):
 @pytest.mark.parametrize(
     "objects",
     [
-        "text", [1], [{"kind": "os.system", "arguments": {}, "memory": {}}], [{"kind": ["a"]}], [{}],
+        "text",
+        [1],
+        [{"kind": "os.system", "arguments": {}, "memory": {}}],
+        [{"kind": ["a"]}],
+        [{}],
         [{"kind": "State", "arguments": {"model": {"ref": 0}}, "memory": {}}],
         [{"kind": "Material", "arguments": {"youngs_modulus": -1}, "memory": {}}],
         [{"kind": "SolverXPBD", "arguments": {"model": 3}, "memory": {}}],
         [{"array": "a", "type": ["float32", "vector", [1 << 40]], "shape": [1], "requires_grad": False}],
         [{"array": "a", "type": ["float32", "quaternion", [1]], "shape": [1], "requires_grad": False}],
     ],
-)  # fmt: skip
+)
 def test_records_that_nobody_wrote_are_refused(objects, tmp_path):
     path = tmp_path / "run.scene"
     Scene(a=1).save(path)

@@ -57,10 +57,14 @@ def relaxed(matrix, shape, fixed):
 
 
 MESHES = {
-    "squares": grid(16, 16, 1, 1), "1 x 2": grid(20, 10, 1, 1), "2 x 1": grid(10, 20, 1, 1),
-    "one diagonal": grid(16, 16, 1, 1, False), "one diagonal, 1 x 2": grid(20, 10, 1, 1, False),
-    "shaken": grid(16, 16, 1, 1, True, 0.25), "shaken, one diagonal": grid(16, 16, 1, 1, False, 0.25),
-}  # fmt: skip
+    "squares": grid(16, 16, 1, 1),
+    "1 x 2": grid(20, 10, 1, 1),
+    "2 x 1": grid(10, 20, 1, 1),
+    "one diagonal": grid(16, 16, 1, 1, False),
+    "one diagonal, 1 x 2": grid(20, 10, 1, 1, False),
+    "shaken": grid(16, 16, 1, 1, True, 0.25),
+    "shaken, one diagonal": grid(16, 16, 1, 1, False, 0.25),
+}
 
 
 @pytest.mark.parametrize("mesh", MESHES)

@@ -136,9 +136,13 @@ def test_beside_a_heightfield_there_is_nothing():
 
 @wp.kernel
 def carried(
-    pose: wp.array(dtype=Any), twist: wp.array(dtype=Any), t: Any, p: wp.array(dtype=Any), there: wp.array(dtype=Any),
+    pose: wp.array(dtype=Any),
+    twist: wp.array(dtype=Any),
+    t: Any,
+    p: wp.array(dtype=Any),
+    there: wp.array(dtype=Any),
     speed: wp.array(dtype=Any),
-):  # fmt: skip
+):
     i = wp.tid()
     after = advance_pose(pose[i], twist[i], t)
     there[i] = to_world(after, to_shape(pose[i], p[i]))

@@ -232,8 +232,11 @@ def test_arguments_of_generic_parameters_keep_their_type():
         (np.int32(odd), odd), (np.float64(odd), odd), (np.uint8(200), 200), (np.int8(-56), -56),
     ]  # fmt: skip
     vectors = [
-        (wp.vec2i(odd, 5), odd), (wp.vec2(1.5, 0.0), 1.5), (wp.vec2d(0.1, 0.0), 0.1), (wp.vec3(2.5, 0.0, 0.0), 2.5),
-    ]  # fmt: skip
+        (wp.vec2i(odd, 5), odd),
+        (wp.vec2(1.5, 0.0), 1.5),
+        (wp.vec2d(0.1, 0.0), 0.1),
+        (wp.vec3(2.5, 0.0, 0.0), 2.5),
+    ]
     for kernel, cases in ((widen, numbers), (head, vectors)):
         for value, found in (*cases, *reversed(cases)):
             wp.launch(kernel, dim=1, inputs=[value, out])
