@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import warpsim as wp
 from warpsim.geometry.bvh.extent import extent_of
-from warpsim.geometry.bvh.morton import BITS, morton_order
+from warpsim.geometry.bvh.morton import BITS, GroupedBoxes, morton_order
 from warpsim.geometry.bvh.nodes import MAX_DEPTH
 
 
@@ -19,7 +19,8 @@ def arrays(lower, upper, device=None):
 def order_of(lower, upper, groups=None, device=None):
     names = np.zeros(0) if groups is None else np.unique(groups)
     kinds = np.zeros(0) if groups is None else groups
-    return morton_order(*arrays(lower, upper, device), *(wp.array(x, dtype=int, device=device) for x in (kinds, names)))
+    groups = [wp.array(x, dtype=int, device=device) for x in (kinds, names)]
+    return morton_order(GroupedBoxes(*arrays(lower, upper, device), *groups))
 
 
 def interleaved(cells, bits):

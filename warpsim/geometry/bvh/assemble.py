@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...core.language import array, array_type, empty, float32, func, int32, kernel, launch, min, tid, where, zeros
+from ...core.language import array, array_type, float32, int32, struct
+from ...core.language import empty, func, kernel, launch, min, tid, where, zeros
 from .boxes import LARGEST
 from .nodes import EMPTY, BvhNode, BvhTree, leaf_code
 from .refit import Built
@@ -20,12 +21,26 @@ if TYPE_CHECKING:
     from ...core.runtime.devices.device import Device
 
 
+@struct
+class TopTree:
+    """The binary tree over subtrees: its ranges, the left child of each or -1, and what each is; see `assemble`."""
+
+    ranges: array_type(Range, 1)
+    children: array_type(int32, 1)
+    kinds: array_type(int32, 1)
+    leaf_size: int32
+
+
 @kernel
 def _top_nodes(
-    ranges: array(dtype=Range), children: array(dtype=int32), kinds: array(dtype=int32), half: int32, leaf_size: int32,
-    queue: array(dtype=int32), nodes: array(dtype=BvhNode), tasks: array(dtype=Waiting), owners: array(dtype=int32),
+    tree: TopTree,
+    half: int32,
+    queue: array(dtype=int32),
+    nodes: array(dtype=BvhNode),
+    tasks: array(dtype=Waiting),
+    owners: array(dtype=int32),
     counts: array(dtype=int32),
-):  # fmt: skip
+):
     """Nodes of up to four children out of the binary tree over subtrees, breadth first; subtrees become tasks.
 
     queue[k]: the range that node k is made of. owners[t]: that of task t. counts: how many nodes, and how many tasks.
@@ -33,12 +48,12 @@ def _top_nodes(
     tid()
     parts = zeros(shape=4, dtype=int)
     count, task_count = int32(0), int32(0)
-    if children[0] >= 0:
+    if tree.children[0] >= 0:
         queue[0] = 0
-        new_node(nodes, 0, Waiting(range=ranges[0], slot=-1, depth=0), half)
+        new_node(nodes, 0, Waiting(range=tree.ranges[0], slot=-1, depth=0), half)
         count = 1
     else:
-        tasks[0] = Waiting(range=ranges[0], slot=-1, depth=0)
+        tasks[0] = Waiting(range=tree.ranges[0], slot=-1, depth=0)
         owners[0] = 0
         task_count = 1
     at = int32(0)
@@ -47,23 +62,23 @@ def _top_nodes(
         used = int32(1)
         chosen = int32(0)
         while chosen >= 0:
-            left = children[parts[chosen]]
+            left = tree.children[parts[chosen]]
             parts[chosen] = left
             parts[used] = left + 1
             used += 1
             chosen = int32(-1)
             if used < 4:
-                chosen = _widest(ranges, children, kinds, parts, used)
+                chosen = _widest(tree, parts, used)
         for k in range(used):
-            part = ranges[parts[k]]
+            part = tree.ranges[parts[k]]
             size = part.end - part.begin
             below = Waiting(range=part, slot=4 * at + k, depth=nodes[at].depth + 1)
-            if children[parts[k]] >= 0:
+            if tree.children[parts[k]] >= 0:
                 queue[count] = parts[k]
                 new_node(nodes, count, below, half)
                 put_child(nodes, at, k, part, count)
                 count += 1
-            elif size <= leaf_size and kinds[parts[k]] == 0:
+            elif size <= tree.leaf_size and tree.kinds[parts[k]] == 0:
                 put_child(nodes, at, k, part, leaf_code(position(part.begin, half), size))
             else:
                 put_child(nodes, at, k, part, EMPTY)
@@ -75,19 +90,13 @@ def _top_nodes(
 
 
 @func
-def _widest(
-    ranges: array_type(Range, 1),
-    children: array_type(int32, 1),
-    kinds: array_type(int32, 1),
-    parts: array_type(int32, 1),
-    count: int32,
-) -> int32:
+def _widest(tree: TopTree, parts: array_type(int32, 1), count: int32) -> int32:
     """Which of the parts that were split to open: that with most groups, or with the largest surface; -1: none."""
     chosen, most = int32(-1), float32(-1.0)
     for k in range(count):
-        kind = kinds[parts[k]]
-        if children[parts[k]] >= 0 and kind >= 0:
-            weight = min(half_area(ranges[parts[k]].lower, ranges[parts[k]].upper), LARGEST)
+        kind = tree.kinds[parts[k]]
+        if tree.children[parts[k]] >= 0 and kind >= 0:
+            weight = min(half_area(tree.ranges[parts[k]].lower, tree.ranges[parts[k]].upper), LARGEST)
             if kind > 0:
                 weight = float32(kind)
             if weight > most:
@@ -139,18 +148,11 @@ def _settle(
 
 
 @kernel
-def _settle_leaves(
-    boxes: Boxes,
-    half: int32,
-    ranges: array(dtype=Range),
-    children: array(dtype=int32),
-    leaf_size: int32,
-    items: array(dtype=int32),
-):
+def _settle_leaves(boxes: Boxes, half: int32, tree: TopTree, items: array(dtype=int32)):
     """Move the items of leaves that hang from top nodes."""
     t = tid()
-    r = ranges[t]
-    if children[t] < 0 and r.end - r.begin <= leaf_size:
+    r = tree.ranges[t]
+    if tree.children[t] < 0 and r.end - r.begin <= tree.leaf_size:
         for k in range(r.end - r.begin):
             items[position(r.begin, half) + k] = boxes.items[r.begin + k]
 
@@ -178,10 +180,10 @@ def assemble(
     """
     half, count = boxes.items.size // 2, table.size
     ranges, children = array(table, dtype=Range, device=device), array(links, dtype=int32, device=device)
-    kind = array(kinds, dtype=int32, device=device)
+    tree = TopTree(ranges, children, array(kinds, dtype=int32, device=device), leaf_size)
     top, tasks, owners = (empty(count, t, device) for t in (BvhNode, Waiting, int32))
     queue, counts, node_of = empty(count, int32, device), empty(2, int32, device), zeros(count, int32, device)
-    launch(_top_nodes, 1, [ranges, children, kind, half, leaf_size, queue], [top, tasks, owners, counts], device=device)
+    launch(_top_nodes, 1, [tree, half, queue], [top, tasks, owners, counts], device=device)
     top_count, task_count = (int(x) for x in counts.numpy())
     drafts, sizes = empty(n if n > 0 else 1, BvhNode, device), empty(task_count, int32, device)
     launch(_subtrees, task_count, [boxes, half, tasks, leaf_size], [drafts, sizes], device=device)
@@ -190,7 +192,7 @@ def assemble(
     nodes, items = empty(int(ends[-1]), BvhNode, device), empty(n, int32, device)
     nodes[:top_count].assign(top[:top_count])
     launch(_settle, task_count, [boxes, half, tasks, drafts, spans], [nodes, items], device=device)
-    launch(_settle_leaves, count, [boxes, half, ranges, children, leaf_size], [items], device=device)
+    launch(_settle_leaves, count, [boxes, half, tree], [items], device=device)
     launch(_note_nodes, task_count, [owners, spans], [node_of], device=device)
     launch(_note_top_nodes, top_count, [queue], [node_of], device=device)
     top = array(np.array([0, top_count]), dtype=int32, device=device)

@@ -19,14 +19,13 @@ and queries take more.
 from __future__ import annotations
 
 
-from ...core.language import (
-    Kernel, array, array_type, clone, empty, full, func, greater, int32, int64, kernel, launch, lesser,
-    radix_sort_pairs, struct, tid, vec3, where, zeros,
-)  # fmt: skip
+from ...core.language import Kernel, array, array_type, int32, int64, struct, vec3
+from ...core.language import clone, empty, full, func, greater, kernel, launch, lesser, radix_sort_pairs, tid, where
+from ...core.language import zeros
 from ...core.lib.sampling import lower_bound
 from ...core.runtime.arrays import saved_contents
 from .extent import Extent
-from .morton import morton_order
+from .morton import GroupedBoxes, morton_order
 from .nodes import EMPTY, NO_NODE, BvhNode, BvhTree, leaf_code
 from .radix_tree import Branch, radix_tree
 from .refit import Built, by_level, fill_nodes, put_box
@@ -43,6 +42,7 @@ class TreePlan:
     branches: array_type(Branch, 1)
     parents: array_type(int32, 1)
     keys: array_type(int64, 1)
+    items: array_type(int32, 1)  # the boxes in the order of their keys
     extent: array_type(Extent, 1)
     group_shift: int32  # bits of a key below the rank of its group
     leaf_size: int32
@@ -177,22 +177,24 @@ def first_of(plan: TreePlan, node: int32) -> int32:
 
 
 @func
-def box_of(
-    items: array_type(int32, 1), lowers: array_type(vec3, 1), uppers: array_type(vec3, 1), first: int32, count: int32
-) -> tuple[vec3, vec3]:
+def box_of(plan: TreePlan, boxes: GroupedBoxes, first: int32, count: int32) -> tuple[vec3, vec3]:
     """The union of some boxes."""
-    lower, upper = lowers[items[first]], uppers[items[first]]
+    lower, upper = boxes.lowers[plan.items[first]], boxes.uppers[plan.items[first]]
     for k in range(first + 1, first + count):
-        lower, upper = lesser(lower, lowers[items[k]]), greater(upper, uppers[items[k]])
+        lower, upper = lesser(lower, boxes.lowers[plan.items[k]]), greater(upper, boxes.uppers[plan.items[k]])
     return lower, upper
 
 
 @kernel
 def _make_nodes(
-    plan: TreePlan, members: array(dtype=int32), levels: array(dtype=int32), numbers: array(dtype=int32),
-    items: array(dtype=int32), lowers: array(dtype=vec3), uppers: array(dtype=vec3),
-    nodes: array(dtype=BvhNode), roots: array(dtype=int32),
-):  # fmt: skip
+    plan: TreePlan,
+    boxes: GroupedBoxes,
+    members: array(dtype=int32),
+    levels: array(dtype=int32),
+    numbers: array(dtype=int32),
+    nodes: array(dtype=BvhNode),
+    roots: array(dtype=int32),
+):
     """One node, with the boxes of leaves; parents and the boxes of inner children come later."""
     at = tid()
     member = members[at]
@@ -208,7 +210,7 @@ def _make_nodes(
         if is_leaf(plan, part, within):
             first, size = first_of(plan, part), size_of(plan, part)
             nodes[at].child[k] = leaf_code(first, size)
-            lower, upper = box_of(items, lowers, uppers, first, size)
+            lower, upper = box_of(plan, boxes, first, size)
             put_box(nodes, 4 * at + k, lower, upper)
         else:
             nodes[at].child[k] = numbers[where(part >= 0, part, plan.branches.shape[0] + ~part)]
@@ -246,13 +248,15 @@ def build_sorted(
     device = lowers.device
     none = empty(0, int32, device)
     groups, names = (none, none) if groups is None or names is None else (groups, names)
+    boxes = GroupedBoxes(lowers, uppers, groups, names)
     with saved_contents.Paused():  # there is nothing in it that a tape could need
-        order = morton_order(lowers, uppers, groups, names)
+        order = morton_order(boxes)
         tree = radix_tree(order)
         plan = TreePlan(
             branches=tree.branches,
             parents=tree.parents,
             keys=order.keys,
+            items=order.items,
             extent=order.extent,
             group_shift=order.bits,
             leaf_size=leaf_size,
@@ -263,7 +267,7 @@ def build_sorted(
         nodes = empty(total, BvhNode, device)
         roots = full(names.size, NO_NODE, int32, device)
         _run(_number, total, members, tree.branches.size, numbers)
-        _run(_make_nodes, total, plan, members, levels, numbers, order.items, lowers, uppers, nodes, roots)
+        _run(_make_nodes, total, plan, boxes, members, levels, numbers, nodes, roots)
         _run(_adopt, total + 1, nodes, counted)
         stages = by_level(counted, [0, *ends])
         for stage in stages:

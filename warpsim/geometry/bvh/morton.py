@@ -12,10 +12,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from ...core.language import (
-    array, atomic_max, atomic_min, empty, float32, full, func, int32, int64, kernel, launch, max, min, radix_sort_pairs,
-    tid, vec3,
-)  # fmt: skip
+from ...core.language import array, float32, int32, int64, struct, vec3
+from ...core.language import atomic_max, atomic_min, empty, full, func, kernel, launch, max, min, radix_sort_pairs, tid
 from ...core.lib.sampling import lower_bound
 from .boxes import is_finite
 from .extent import Extent, extent_of, middle
@@ -35,6 +33,16 @@ class Order(NamedTuple):
     bits: int
     position_bits: int  # that the position of a box takes; with those of its key at most BITS
     extent: array  # one `Extent`
+
+
+@struct
+class GroupedBoxes:
+    """Boxes, the group of each, and the names of all groups, ascending; without groups these two are empty."""
+
+    lowers: array(dtype=vec3)
+    uppers: array(dtype=vec3)
+    groups: array(dtype=int32)
+    names: array(dtype=int32)
 
 
 @func
@@ -67,9 +75,10 @@ def code_of(m: vec3, low: vec3, high: vec3, bits: int32) -> int64:
 
 
 @func
-def rank_of(names: array(dtype=int32), groups: array(dtype=int32), i: int32) -> int32:
-    """The place of a box's group among all groups, which ascend; 0 without groups."""
-    return lower_bound(names, 0, names.shape[0] + 1, groups[i]) if names.shape[0] > 0 else 0
+def rank_of(boxes: GroupedBoxes, i: int32) -> int32:
+    """The place of a box's group among all groups; 0 without groups."""
+    names = boxes.names
+    return lower_bound(names, 0, names.shape[0] + 1, boxes.groups[i]) if names.shape[0] > 0 else 0
 
 
 @kernel
@@ -79,58 +88,51 @@ def _bounds_of_all(extent: array(dtype=Extent), low: array(dtype=vec3), high: ar
 
 
 @kernel
-def _bounds_of_groups(
-    lowers: array(dtype=vec3),
-    uppers: array(dtype=vec3),
-    groups: array(dtype=int32),
-    names: array(dtype=int32),
-    low: array(dtype=vec3),
-    high: array(dtype=vec3),
-):
+def _bounds_of_groups(boxes: GroupedBoxes, low: array(dtype=vec3), high: array(dtype=vec3)):
     i = tid()
-    lower, upper = lowers[i], uppers[i]
+    lower, upper = boxes.lowers[i], boxes.uppers[i]
     if is_finite(lower) and is_finite(upper):
-        rank, m = rank_of(names, groups, i), middle(lower, upper)
+        rank, m = rank_of(boxes, i), middle(lower, upper)
         atomic_min(low, rank, m)
         atomic_max(high, rank, m)
 
 
 @kernel
 def _encode(
-    lowers: array(dtype=vec3), uppers: array(dtype=vec3), groups: array(dtype=int32), names: array(dtype=int32),
-    low: array(dtype=vec3), high: array(dtype=vec3), bits: int32, last: int64,
-    keys: array(dtype=int64), items: array(dtype=int32),
-):  # fmt: skip
+    boxes: GroupedBoxes,
+    low: array(dtype=vec3),
+    high: array(dtype=vec3),
+    bits: int32,
+    last: int64,
+    keys: array(dtype=int64),
+    items: array(dtype=int32),
+):
     """The key of every box; `last`, which is above all others, for one that is not finite."""
     i = tid()
-    lower, upper = lowers[i], uppers[i]
+    lower, upper = boxes.lowers[i], boxes.uppers[i]
     key = last
     if is_finite(lower) and is_finite(upper):
-        rank = rank_of(names, groups, i)
+        rank = rank_of(boxes, i)
         code = code_of(middle(lower, upper), low[rank], high[rank], bits)
         key = int64(rank) << int64(3 * bits) | code
     keys[i] = key
     items[i] = i
 
 
-def morton_order(lowers: array, uppers: array, groups: array, names: array) -> Order:
-    """Boxes (n vec3 each) along the curve, of each group for itself; `groups` and `names` are empty without groups.
-
-    names: all groups, ascending.
-    """
-    n, device = lowers.size, lowers.device
-    extent = extent_of(lowers, uppers)
-    ranks = names.size or 1
+def morton_order(boxes: GroupedBoxes) -> Order:
+    """Boxes along the curve, of each group for itself."""
+    n, device = boxes.lowers.size, boxes.lowers.device
+    extent = extent_of(boxes.lowers, boxes.uppers)
+    ranks = boxes.names.size or 1
     low, high = full(ranks, _INFINITE, vec3, device), full(ranks, -_INFINITE, vec3, device)
-    if names.size:
-        launch(_bounds_of_groups, n, [lowers, uppers, groups, names, low, high], device=device, record_tape=False)
+    if boxes.names.size:
+        launch(_bounds_of_groups, n, [boxes, low, high], device=device, record_tape=False)
     else:
         launch(_bounds_of_all, 1, [extent, low, high], device=device, record_tape=False)
     above, below = (ranks - 1).bit_length(), (n - 1).bit_length()
     bits = int(min(_MOST_PER_AXIS, (BITS - above - below) // 3))
     end = above + 3 * bits
     keys, items = empty(2 * n, int64, device), empty(2 * n, int32, device)
-    inputs = [lowers, uppers, groups, names, low, high, bits, 1 << end]
-    launch(_encode, n, inputs, [keys, items], device=device, record_tape=False)
+    launch(_encode, n, [boxes, low, high, bits, 1 << end], [keys, items], device=device, record_tape=False)
     radix_sort_pairs(keys, items, n, 0, end + 1)
     return Order(keys, items, 3 * bits, below, extent)
