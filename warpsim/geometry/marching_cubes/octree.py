@@ -10,10 +10,8 @@ import math
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from ...core.language import (
-    abs, array, array_scan, cw_mul, empty, float32, func, get_device, int32, kernel, launch, length, min, tid, vec3,
-    vec3i, zeros,
-)  # fmt: skip
+from ...core.language import array, float32, get_device, int32, struct, vec3, vec3i
+from ...core.language import abs, array_scan, cw_mul, empty, func, kernel, launch, length, min, tid, zeros
 from ...core.runtime.arrays import saved_contents
 from ...core.runtime.devices.capture import current_graph
 from ...core.types.arrays import type_name
@@ -28,29 +26,43 @@ Field = Callable[[Any], Any]
 DEEPEST = 30  # coordinates of cells are int32
 
 
+@struct
+class Grid:
+    """Cells along each axis, where the first one begins [length], and how large each is [length]."""
+
+    counts: vec3i
+    origin: vec3
+    spacing: vec3
+
+
 @func
-def _size(cell: vec3i, width: int32, counts: vec3i) -> vec3:
+def _size(cell: vec3i, width: int32, grid: Grid) -> vec3:
     """How many cells of the grid a box spans along each axis."""
     size = vec3()
     for axis in range(3):
-        size[axis] = float32(min(width, counts[axis] - cell[axis]))
+        size[axis] = float32(min(width, grid.counts[axis] - cell[axis]))
     return size
 
 
 @kernel
-def _place_middles(boxes: array[vec3i], width: int32, counts: vec3i, origin: vec3, spacing: vec3, points: array[vec3]):
+def _place_middles(boxes: array[vec3i], width: int32, grid: Grid, points: array[vec3]):
     n = tid()
     corner = vec3(float32(boxes[n][0]), float32(boxes[n][1]), float32(boxes[n][2]))
-    points[n] = origin + cw_mul(spacing, corner + 0.5 * _size(boxes[n], width, counts))
+    points[n] = grid.origin + cw_mul(grid.spacing, corner + 0.5 * _size(boxes[n], width, grid))
 
 
 @kernel(fast_math=False)
 def _mark_near(
-    boxes: array[vec3i], width: int32, counts: vec3i, spacing: vec3, values: array[float32], threshold: float32,
-    slope: float32, marks: array[int32],
-):  # fmt: skip
+    boxes: array[vec3i],
+    width: int32,
+    grid: Grid,
+    values: array[float32],
+    threshold: float32,
+    slope: float32,
+    marks: array[int32],
+):
     n = tid()
-    reach = 0.5 * slope * length(cw_mul(spacing, _size(boxes[n], width, counts)))
+    reach = 0.5 * slope * length(cw_mul(grid.spacing, _size(boxes[n], width, grid)))
     marks[n] = int32(abs(values[n] - threshold) <= reach)
 
 
@@ -62,11 +74,11 @@ def _take(boxes: array[vec3i], marks: array[int32], ends: array[int32], taken: a
 
 
 @kernel
-def _split(boxes: array[vec3i], half: int32, counts: vec3i, children: array[vec3i], marks: array[int32]):
+def _split(boxes: array[vec3i], half: int32, grid: Grid, children: array[vec3i], marks: array[int32]):
     n, c = tid()
     child = boxes[n] + half * vec3i(c & 1, c >> 1 & 1, c >> 2)
     children[8 * n + c] = child
-    marks[8 * n + c] = int32(child[0] < counts[0] and child[1] < counts[1] and child[2] < counts[2])
+    marks[8 * n + c] = int32(child[0] < grid.counts[0] and child[1] < grid.counts[1] and child[2] < grid.counts[2])
 
 
 def near_cells(
@@ -83,15 +95,15 @@ def near_cells(
     origin, spacing: where cell (0, 0, 0) begins and how large cells are [length]. slope: the most that the field
     changes per length.
     """
-    grid, width = vec3i(*counts), 1 << (max(counts) - 1).bit_length()
+    grid, width = Grid(vec3i(*counts), origin, spacing), 1 << (max(counts) - 1).bit_length()
     options: dict[str, Any] = {"device": device, "record_tape": False}
     with saved_contents.Paused():  # which cells are taken has no derivative
         boxes, asked = zeros(1, vec3i, device), 0
         while True:
             points, marks = empty(len(boxes), vec3, device), empty(len(boxes), int32, device)
-            launch(_place_middles, len(boxes), [boxes, width, grid, origin, spacing], [points], **options)
+            launch(_place_middles, len(boxes), [boxes, width, grid], [points], **options)
             values, asked = evaluate_field(field, points), asked + len(boxes)
-            launch(_mark_near, len(boxes), [boxes, width, grid, spacing, values, threshold, slope], [marks], **options)
+            launch(_mark_near, len(boxes), [boxes, width, grid, values, threshold, slope], [marks], **options)
             boxes = _compact(boxes, marks)
             if width == 1 or not len(boxes):
                 return boxes, asked

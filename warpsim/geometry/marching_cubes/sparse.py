@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.language import (
-    array, array2d, array_scan, cw_mul, empty, float32, func, get_device, int32, int64, isfinite, kernel, launch,
-    radix_sort_pairs, tid, vec3, vec3i, vec4i, zeros,
-)  # fmt: skip
+from ...core.language import array, array2d, float32, get_device, int32, int64, struct, vec3, vec3i, vec4i
+from ...core.language import array_scan, cw_mul, empty, func, isfinite, kernel, launch, radix_sort_pairs, tid, zeros
 from ...core.runtime.arrays import saved_contents
 from ...core.runtime.devices.capture import current_graph
 from ...core.types.arrays import type_name
@@ -33,6 +31,15 @@ if TYPE_CHECKING:
 
 BITS = 20
 """Of a coordinate in the name of a corner."""
+
+
+@struct
+class Lattice:
+    """Corners of cells: `low` is at `origin` [length], and they are `spacing` apart [length]."""
+
+    low: vec3i
+    origin: vec3
+    spacing: vec3
 
 
 @func
@@ -63,9 +70,16 @@ def _classify(
 
 @kernel
 def _name_edges(
-    cells: array[vec3i], low: vec3i, cases: array[int32], ends: array[int32], table: array[int32],
-    table_edges: array[int32], names: array[int64], order: array[int32], edges: array[vec4i],
-):  # fmt: skip
+    cells: array[vec3i],
+    low: vec3i,
+    cases: array[int32],
+    ends: array[int32],
+    table: array[int32],
+    table_edges: array[int32],
+    names: array[int64],
+    order: array[int32],
+    edges: array[vec4i],
+):
     """The edges of the triangles of a cell: their names, and cell, lower corner and axis."""
     n = tid()
     case = cases[n]
@@ -97,18 +111,23 @@ def _number(marks: array[int32], ranks: array[int32], order: array[int32], first
 
 @kernel(deterministic=True)
 def _place(
-    cells: array[vec3i], low: vec3i, values: array2d[float32], edges: array[vec4i], first: array[int32],
-    threshold: float32, origin: vec3, spacing: vec3, verts: array[vec3],
-):  # fmt: skip
-    """Where the field, linear along an edge, has the value `threshold`; origin: where corner `low` is."""
+    cells: array[vec3i],
+    lattice: Lattice,
+    values: array2d[float32],
+    edges: array[vec4i],
+    first: array[int32],
+    threshold: float32,
+    verts: array[vec3],
+):
+    """Where the field, linear along an edge, has the value `threshold`."""
     v = tid()
     edge = edges[first[v]]
     n, c, axis = edge[0], edge[1], edge[2]
     a, b = values[n, c], values[n, c + (1 << axis)]
-    corner = _corner(cells[n], c) - low
+    corner = _corner(cells[n], c) - lattice.low
     node = vec3(float32(corner[0]), float32(corner[1]), float32(corner[2]))
     step = vec3(float32(axis == 0), float32(axis == 1), float32(axis == 2))
-    verts[v] = origin + cw_mul(spacing, node + (threshold - a) / (b - a) * step)
+    verts[v] = lattice.origin + cw_mul(lattice.spacing, node + (threshold - a) / (b - a) * step)
 
 
 @kernel
@@ -144,10 +163,8 @@ def _distinct(names: array, order: array, count: int) -> tuple[array, array]:
     return first, numbers
 
 
-def _surface(
-    cells: array, values: array, low: vec3i, origin: vec3, spacing: vec3, threshold: float
-) -> tuple[array, array]:
-    """Vertices and triangles of some cells, from the values at their corners; origin: where corner `low` is."""
+def _surface(cells: array, values: array, lattice: Lattice, threshold: float) -> tuple[array, array]:
+    """Vertices and triangles of some cells, from the values at their corners."""
     device, table = values.device, _table_on(values.device)
     options = {"device": device, "record_tape": False}
     edges, first, indices = empty(0, vec4i, device), empty(0, int32, device), empty(0, int32, device)
@@ -160,10 +177,11 @@ def _surface(
             if total:
                 names, order = empty(2 * total, int64, device), empty(2 * total, int32, device)
                 edges = empty(total, vec4i, device)
-                launch(_name_edges, len(cells), [cells, low, cases, ends, *table], [names, order, edges], **options)
+                inputs = [cells, lattice.low, cases, ends, *table]
+                launch(_name_edges, len(cells), inputs, [names, order, edges], **options)
                 first, indices = _distinct(names, order, total)
     verts = zeros(len(first), vec3, device, requires_grad=values.requires_grad)
-    launch(_place, len(first), [cells, low, values, edges, first, threshold, origin, spacing], [verts], device=device)
+    launch(_place, len(first), [cells, lattice, values, edges, first, threshold], [verts], device=device)
     return verts, indices
 
 
@@ -201,7 +219,7 @@ def sparse_marching_cubes_from_cells(
         raise ArrayError(f"corner_values is {shown}\nexpected: float32 of shape {(len(boxes), 8)}")
     low, spacing = _lowest(boxes), vec3(cell_width, cell_width, cell_width)
     begin = [x + cell_width * n for x, n in zip(origin, low, strict=True)]  # in double precision, so cells may be far
-    return _surface(boxes, values, low, vec3(*begin), spacing, threshold)
+    return _surface(boxes, values, Lattice(low, vec3(*begin), spacing), threshold)
 
 
 def _cells_on(cells: ArrayLike, device: Device) -> array:
@@ -228,10 +246,18 @@ def _lowest(cells: array) -> Any:
 
 
 def sparse_marching_cubes(
-    field: Field, nx: int, ny: int, nz: int, *, lower: Iterable[float] | None = None,
-    upper: Iterable[float] | None = None, threshold: float = 0.0, lipschitz_bound: float = 1.0,
-    device: Device | str | None = None, return_stats: bool = False,
-) -> Any:  # fmt: skip
+    field: Field,
+    nx: int,
+    ny: int,
+    nz: int,
+    *,
+    lower: Iterable[float] | None = None,
+    upper: Iterable[float] | None = None,
+    threshold: float = 0.0,
+    lipschitz_bound: float = 1.0,
+    device: Device | str | None = None,
+    return_stats: bool = False,
+) -> Any:
     """The surface field = threshold in a box, as `MarchingCubes.extract` finds it in a grid of nx x ny x nz nodes.
 
     field: from points, (n,) vec3, to values, (n,) float32, asked for many points at once: at middles of boxes, and once
@@ -262,7 +288,7 @@ def sparse_marching_cubes(
         values = evaluate_field(field, points)
         corner_values.requires_grad = values.requires_grad
         launch(_gather, corner_values.shape, [values, numbers], [corner_values], device=place)
-    verts, indices = _surface(cells, corner_values, low, origin, spacing, threshold)
+    verts, indices = _surface(cells, corner_values, Lattice(low, origin, spacing), threshold)
     stats = {
         "leaf_cells": len(cells),
         "unique_corners": corners,
