@@ -179,9 +179,16 @@ def mesh_query_point_sign_winding_number(
 
 @func(overload_of=mesh_query_point_sign_winding_number, inout=("inside", "face", "bary_u", "bary_v"))
 def mesh_query_point_sign_winding_number(
-    id: uint64, point: vec3, max_dist: float32, inside: float32, face: int32, bary_u: float32, bary_v: float32,
-    accuracy: float32 = 2.0, threshold: float32 = 0.5,
-) -> tuple[float32, int32, float32, float32, bool]:  # fmt: skip
+    id: uint64,
+    point: vec3,
+    max_dist: float32,
+    inside: float32,
+    face: int32,
+    bary_u: float32,
+    bary_v: float32,
+    accuracy: float32 = 2.0,
+    threshold: float32 = 0.5,
+) -> tuple[float32, int32, float32, float32, bool]:
     """The same, written to arguments."""
     query = mesh_query_point_sign_winding_number(id, point, max_dist, accuracy, threshold)
     if query.result:
@@ -208,9 +215,16 @@ def mesh_query_point_sign_parity(
 
 @func(overload_of=mesh_query_point_sign_parity, inout=("inside", "face", "bary_u", "bary_v"))
 def mesh_query_point_sign_parity(
-    id: uint64, point: vec3, max_dist: float32, inside: float32, face: int32, bary_u: float32, bary_v: float32,
-    n_sample: int32 = 1, perturbation_scale: float32 = 0.1,
-) -> tuple[float32, int32, float32, float32, bool]:  # fmt: skip
+    id: uint64,
+    point: vec3,
+    max_dist: float32,
+    inside: float32,
+    face: int32,
+    bary_u: float32,
+    bary_v: float32,
+    n_sample: int32 = 1,
+    perturbation_scale: float32 = 0.1,
+) -> tuple[float32, int32, float32, float32, bool]:
     """The same, written to arguments."""
     query = mesh_query_point_sign_parity(id, point, max_dist, n_sample, perturbation_scale)
     if query.result:

@@ -11,10 +11,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ...core.language import (
-    bool_, cw_mul, float32, func, greater, int32, lesser, mask_at_most, mat33, max, min, resolve, struct, uint64, vec3,
-    vec4, where,
-)  # fmt: skip
+from ...core.language import bool_, float32, int32, mat33, uint64, vec3, vec4
+from ...core.language import cw_mul, func, greater, lesser, mask_at_most, max, min, resolve, struct, where
 from ...core.lib.intersect import ray_crosses, ray_frame, ray_triangle
 from ..bvh.boxes import LARGEST, box_spans, clamped_reciprocal, is_finite
 from ..bvh.nodes import BvhNode, leaf_count, leaf_first
@@ -175,7 +173,7 @@ def count_with_rim(data: MeshData, search: CrossingCount, face: int32) -> Crossi
     a, b, c = corners_of(data, face)
     hit, t, _, _, _ = ray_triangle(search.ray.frame, search.ray.start, a, b, c)
     if hit and t >= 0.0:
-        on_rim = rim_count(data, search.root, search.ray.frame, search.ray.start, face, a, b, c)
+        on_rim = rim_count(data, search.root, search.ray, face, a, b, c)
         if on_rim == 1 or (on_rim < 0 and ray_crosses(search.ray.frame, search.ray.start, a, b, c)):
             search.count += 1
     return search

@@ -11,7 +11,9 @@ corner if each edge that begins there is. That is independent of how faces are t
 
 from __future__ import annotations
 
-from ...core.language import float64, func, int32, mask_at_most, mat33, min, struct, vec3, vec3i, where
+from typing import Any
+
+from ...core.language import float64, func, int32, mask_at_most, min, struct, vec3, vec3i, where
 from ...core.frontend.translate.forms import cast
 from ...core.lib.intersect import edge_side
 from ..bvh.boxes import box_distances_sq
@@ -85,9 +87,9 @@ def is_open(border: Border) -> bool:
 
 
 @func
-def border_met(frame: mat33, start: vec3, a: vec3, b: vec3, c: vec3) -> tuple[int32, int32]:
+def border_met(ray: Any, a: vec3, b: vec3, c: vec3) -> tuple[int32, int32]:
     """The ends of the edge of a triangle that is hit, or twice the corner, that the ray meets; (-1, -1) inside."""
-    p, q, r = frame * (a - start), frame * (b - start), frame * (c - start)
+    p, q, r = ray.frame * (a - ray.start), ray.frame * (b - ray.start), ray.frame * (c - ray.start)
     on_a = edge_side(q[0], q[1], r[0], r[1]) == float64(0.0)
     on_b = edge_side(r[0], r[1], p[0], p[1]) == float64(0.0)
     on_c = edge_side(p[0], p[1], q[0], q[1]) == float64(0.0)
@@ -102,9 +104,9 @@ def border_met(frame: mat33, start: vec3, a: vec3, b: vec3, c: vec3) -> tuple[in
 
 
 @func
-def rim_count(data: MeshData, root: int32, frame: mat33, start: vec3, face: int32, a: vec3, b: vec3, c: vec3) -> int32:
+def rim_count(data: MeshData, root: int32, ray: Any, face: int32, a: vec3, b: vec3, c: vec3) -> int32:
     """Where the ray meets the rim of the faces below `root`: 1 if this face, which is hit, counts, else 0; else -1."""
-    i, j = border_met(frame, start, a, b, c)
+    i, j = border_met(ray, a, b, c)
     counted = int32(-1)
     if i >= 0:
         p, q = where(i == 0, a, where(i == 1, b, c)), where(j == 0, a, where(j == 1, b, c))
