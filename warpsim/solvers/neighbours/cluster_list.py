@@ -17,9 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from ...core.language import (
-    array, array2d, dot, empty, func, int32, kernel, launch, length, max, min, struct, tid, uint64, zeros,
-)  # fmt: skip
+from ...core.language import Array, Float, Vec, array, array2d, int32, uint64
+from ...core.language import dot, empty, func, generic_struct, kernel, launch, length, max, min, struct, tid, zeros
 from ...core.runtime.arrays.fixed import Fixed
 from ...geometry.hash_grid.hash_grid import HashGrid
 from ...geometry.hash_grid.neighbors import hash_grid_neighbors, nearest_image
@@ -53,6 +52,21 @@ def neighbour_in_row(row: Row, k: int32) -> int32:
 
 
 Row.items_in_kernel = count_of_row, neighbour_in_row
+
+
+@generic_struct
+class Search:
+    """What rows are found by: points x, the grid that was built of them, and the clusters, as in `ClusterList`, whose
+    first point is x[begin]. reach: how far neighbours may be; period: see `ClusterList` [m]."""
+
+    grid: uint64
+    reach: Float
+    period: Vec[3, Float]
+    begin: int32
+    firsts: array(dtype=int32)
+    lasts: array(dtype=int32)
+    groups: array(dtype=int32)
+    x: Array[Vec[3, Float]]
 
 
 class ClusterList(Fixed):
@@ -115,39 +129,40 @@ class ClusterList(Fixed):
         refill("ids", self.ids, memory["ids"])
 
     def _visit(self, x: array, reach: float) -> None:
-        args = [self.grid.id, self.grid.dtype(reach), self.period, self.first, self.firsts, self.lasts, self.groups, x]
-        visit = _visit_kernel(self.grouped)
-        launch(visit, self.clusters, [*args, self.counts, self.ids], device=self.grid.device, record_tape=False)
+        grid, clusters = self.grid, [self.first, self.firsts, self.lasts, self.groups]
+        search = Search[grid.dtype](grid.id, grid.dtype(reach), self.period, *clusters, x)
+        args = [search, self.counts, self.ids]
+        launch(_visit_kernel(self.grouped), self.clusters, args, device=grid.device, record_tape=False)
 
 
 @func
-def is_near(a: Any, b: Any, half: Any, reach: Any, period: Any) -> bool:
-    """Whether point b is less than `reach` from a box with the middle a and half lengths `half`."""
-    d = nearest_image(b - a, period)
+def is_near(search: Any, a: Any, b: Any, half: Any) -> bool:
+    """Whether point b is in reach of a box with the middle a and half lengths `half`."""
+    d = nearest_image(b - a, search.period)
     outside = type(d)(d[0] * 0.0)
     for axis in range(3):
         outside[axis] = max(max(d[axis], -d[axis]) - half[axis], d[axis] * 0.0)
-    return dot(outside, outside) < reach * reach
+    return dot(outside, outside) < search.reach * search.reach
 
 
 @func
-def bounding_box(x: array(dtype=Any), first: int32, last: int32, period: Any):
+def bounding_box(search: Any, first: int32, last: int32):
     """Middle and half lengths of the box around some points."""
-    low = x[first] * 0.0
+    low = search.x[first] * 0.0
     high = low
     for i in range(first + 1, last):
-        d = nearest_image(x[i] - x[first], period)
+        d = nearest_image(search.x[i] - search.x[first], search.period)
         low, high = min(low, d), max(high, d)
-    return x[first] + 0.5 * (low + high), 0.5 * (high - low)
+    return search.x[first] + 0.5 * (low + high), 0.5 * (high - low)
 
 
 @func
-def is_listed(x: array(dtype=Any), first: int32, last: int32, j: int32, reach: Any, period: Any) -> bool:
-    """Whether point j is near one of some points."""
+def is_listed(search: Any, first: int32, last: int32, j: int32) -> bool:
+    """Whether point j is in reach of one of some points."""
     near = False
     for i in range(first, last):
-        d = nearest_image(x[i] - x[j], period)
-        if dot(d, d) < reach * reach:
+        d = nearest_image(search.x[i] - search.x[j], search.period)
+        if dot(d, d) < search.reach * search.reach:
             near = True
             break
     return near
@@ -158,29 +173,26 @@ def _visit_kernel(grouped: bool) -> Any:
     """The kernel that counts neighbours of clusters, and writes as many into their rows as there is room for."""
 
     @kernel(enable_backward=False)
-    def visit(
-        grid: uint64, reach: Any, period: Any, begin: int32, firsts: array(dtype=int32), lasts: array(dtype=int32),
-        groups: array(dtype=int32), x: array(dtype=Any), counts: array(dtype=int32), ids: array(dtype=int32, ndim=2),
-    ):  # fmt: skip
+    def visit(search: Any, counts: array(dtype=int32), ids: array(dtype=int32, ndim=2)):
         c = tid()
-        first, last = begin + firsts[c], begin + lasts[c]
-        middle, half = bounding_box(x, first, last, period)
+        first, last = search.begin + search.firsts[c], search.begin + search.lasts[c]
+        middle, half = bounding_box(search, first, last)
         spread = length(half)
-        far, parts, count = spread + reach, int32(1), int32(0)
-        if not spread < _SPREAD * reach:  # of NaN neither
-            far, parts = reach, last - first
+        far, parts, count = spread + search.reach, int32(1), int32(0)
+        if not spread < _SPREAD * search.reach:  # of NaN neither
+            far, parts = search.reach, last - first
         for part in range(parts):
             if parts > 1:
-                middle = x[first + part]
+                middle = search.x[first + part]
             if grouped:
-                for j in hash_grid_neighbors(grid, middle, far, groups[c]):
-                    if is_new(x, first, part, j, middle, half, reach, period, parts > 1):
+                for j in hash_grid_neighbors(search.grid, middle, far, search.groups[c]):
+                    if is_new(search, first, part, j, middle, half, parts > 1):
                         if count < ids.shape[1]:
                             ids[c, count] = j
                         count += 1
             else:
-                for j in hash_grid_neighbors(grid, middle, far):
-                    if is_new(x, first, part, j, middle, half, reach, period, parts > 1):
+                for j in hash_grid_neighbors(search.grid, middle, far):
+                    if is_new(search, first, part, j, middle, half, parts > 1):
                         if count < ids.shape[1]:
                             ids[c, count] = j
                         count += 1
@@ -190,11 +202,8 @@ def _visit_kernel(grouped: bool) -> Any:
 
 
 @func
-def is_new(
-    x: array(dtype=Any), first: int32, part: int32, j: int32, middle: Any, half: Any, reach: Any, period: Any,
-    single: bool,
-) -> bool:  # fmt: skip
+def is_new(search: Any, first: int32, part: int32, j: int32, middle: Any, half: Any, single: bool) -> bool:
     """Whether a point belongs in the row: of a box, or of its points one by one, where it does not stand yet."""
     if single:
-        return not is_listed(x, first, first + part, j, reach, period)
-    return is_near(middle, x[j], half, reach, period)
+        return not is_listed(search, first, first + part, j)
+    return is_near(search, middle, search.x[j], half)

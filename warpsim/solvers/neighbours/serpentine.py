@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...core.language import (
-    array, empty, floor, float64, func, int32, int64, kernel, launch, min, radix_sort_pairs, tid,
-)  # fmt: skip
+from ...core.language import array, float64, int32, int64, vec3d
+from ...core.language import empty, floor, func, kernel, launch, min, radix_sort_pairs, tid
 from ...core.runtime.arrays.fixed import Fixed
 
 if TYPE_CHECKING:
@@ -36,8 +35,7 @@ class Serpentine(Fixed):
 
     def update(self, points: array, first: int) -> None:
         """Sort `count` points (vec3) of which `first` are of the first kind."""
-        box = [float64(length) for length in self.period]
-        args = [points, first, float64(1.0 / self.width), *box, self._keys, self._values]
+        args = [points, first, float64(1.0 / self.width), vec3d(*self.period), self._keys, self._values]
         launch(_take_keys, self.count, args, device=self.device, record_tape=False)
         radix_sort_pairs(self._keys, self._values, self.count)
         if self.segment is not None:  # a stable sort keeps the order in each
@@ -65,15 +63,19 @@ def cell(x: float64, cells: int64) -> int64:
 
 @kernel
 def _take_keys(
-    points: array(dtype=Any), first: int32, scale: float64, period_x: float64, period_y: float64, period_z: float64,
-    keys: array(dtype=int64), values: array(dtype=int32),
-):  # fmt: skip
+    points: array(dtype=Any),
+    first: int32,
+    scale: float64,
+    period: vec3d,
+    keys: array(dtype=int64),
+    values: array(dtype=int32),
+):
     i = tid()
     p = points[i]
     columns, heights = int64(_COLUMNS), int64(_HEIGHTS)
-    x = wrap(float64(p[0]), period_x) * scale
-    y = cell(wrap(float64(p[1]), period_y) * scale, columns)
-    z = cell(wrap(float64(p[2]), period_z) * scale, columns)
+    x = wrap(float64(p[0]), period[0]) * scale
+    y = cell(wrap(float64(p[1]), period[1]) * scale, columns)
+    z = cell(wrap(float64(p[2]), period[2]) * scale, columns)
     height = cell(x * float64(_HEIGHTS / _COLUMNS), heights)
     if (y + z) % int64(2) == int64(1):
         height = heights - int64(1) - height

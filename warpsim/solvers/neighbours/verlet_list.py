@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.language import (
-    Float, Kernel, Vec, array, array_scan, atomic_max, dot, empty, full, func, int32, kernel, launch, max, min, tid,
-    uint64, vector, zeros,
-)  # fmt: skip
+from ...core.language import Array, Float, Kernel, Vec, array, int32, uint64
+from ...core.language import array_scan, atomic_max, dot, empty, full, func, generic_struct, kernel, launch, max, min
+from ...core.language import tid, vector, zeros
 from ...core.runtime.arrays.fixed import Fixed
 from ...core.runtime.arrays import saved_contents
 from ...core.runtime.arrays.creation import copy
@@ -32,6 +31,21 @@ if TYPE_CHECKING:
 
 
 _WIDTH = 16  # neighbours that are kept of a search; a bed has 8 to 12, and those with more are looked for twice
+
+
+@generic_struct
+class Search:
+    """What neighbours are found by: a grid, and packed particles q in their order before it was built. largest: of the
+    radii [m]; skin, period, world: see `VerletList`; order, rank: see `CellSort`."""
+
+    grid: uint64
+    largest: Array[Float]
+    skin: Float
+    period: Vec[3, Float]
+    q: Array[Vec[4, Float]]
+    world: array(dtype=int32)
+    order: array(dtype=int32)
+    rank: array(dtype=int32)
 
 
 @func
@@ -83,9 +97,15 @@ class VerletList(Fixed):
     """
 
     def __init__(
-        self, count: int, skin: float, width: float, period: Sequence[float], dtype: type, device: Device,
+        self,
+        count: int,
+        skin: float,
+        width: float,
+        period: Sequence[float],
+        dtype: type,
+        device: Device,
         grouped: bool = False,
-    ):  # fmt: skip
+    ):
         self.count, self.skin, self.width, self.device, self.dtype = count, skin, width, device, dtype
         self.period = tuple(float(length) for length in period)
         self.period_vector = vector_of(self.period, dtype)
@@ -130,16 +150,16 @@ class VerletList(Fixed):
         rows, previous = self.rows, self.previous
         copy(previous.offsets, rows.offsets)
         self._run(_renumber, self.sort.rank, rows.offsets, rows.ids, previous.ids)
-        search = [self.grid.id, self._largest, self.dtype(self.skin), self.period_vector, q, world]
-        search += [self.sort.order, self.sort.rank]
-        self._run(_find, *search, self._starts, self._near)
+        box = [self._largest, self.dtype(self.skin), self.period_vector]
+        search = Search[self.dtype](self.grid.id, *box, q, world, self.sort.order, self.sort.rank)
+        self._run(_find, search, self._starts, self._near)
         array_scan(self._starts, self._starts, inclusive=False)
         if graph is None:
             self._make_room(int(self._starts.numpy()[-1]))
         else:
             self._graphs.add(graph)
         launch(_limit_rows, self.count + 1, [self._starts, rows.ids, rows.offsets], device=self.device)
-        self._run(_fill, *search, rows.offsets, self._near, rows.ids)
+        self._run(_fill, search, rows.offsets, self._near, rows.ids)
         self.outdated.zero_()
         self._put(builds=self.builds + 1)
 
@@ -208,10 +228,10 @@ def note_moved(outdated: array(dtype=int32), limit: Float, q: Vec[4, Float], see
 
 
 @func
-def are_neighbours(a: Any, b: Any, skin: Any, period: Any) -> bool:
-    """Whether the surfaces of two packed particles are less than `skin` apart."""
-    d = nearest_image(position(a) - position(b), period)
-    reach = a[3] + b[3] + skin
+def are_neighbours(a: Any, b: Any, search: Any) -> bool:
+    """Whether the surfaces of two packed particles are less than the skin apart."""
+    d = nearest_image(position(a) - position(b), search.period)
+    reach = a[3] + b[3] + search.skin
     return dot(d, d) < reach * reach
 
 
@@ -232,20 +252,17 @@ def _renumber(
 
 
 @kernel(enable_backward=False)
-def _find(
-    grid: uint64, largest: array(dtype=Any), skin: Any, period: Any, q: array(dtype=Any), world: array(dtype=int32),
-    order: array(dtype=int32), rank: array(dtype=int32), counts: array(dtype=int32), near: array(dtype=int32, ndim=2),
-):  # fmt: skip
+def _find(search: Any, counts: array(dtype=int32), near: array(dtype=int32, ndim=2)):
     """How many neighbours each particle has, and the first ones of them."""
     k = tid()
-    i = order[k]
-    a = q[i]
+    i = search.order[k]
+    a = search.q[i]
     number = int32(0)
-    for j in hash_grid_neighbors(grid, position(a), a[3] + largest[0] + skin, world[i]):
+    for j in hash_grid_neighbors(search.grid, position(a), a[3] + search.largest[0] + search.skin, search.world[i]):
         if j != i:
-            if are_neighbours(a, q[j], skin, period):
+            if are_neighbours(a, search.q[j], search):
                 if number < near.shape[1]:
-                    near[k, number] = rank[j]
+                    near[k, number] = search.rank[j]
                 number += 1
     counts[k] = number
 
@@ -260,11 +277,7 @@ def _limit_rows(starts: array(dtype=int32), ids: array(dtype=int32), offsets: ar
 
 
 @kernel(enable_backward=False)
-def _fill(
-    grid: uint64, largest: array(dtype=Any), skin: Any, period: Any, q: array(dtype=Any), world: array(dtype=int32),
-    order: array(dtype=int32), rank: array(dtype=int32), offsets: array(dtype=int32),
-    near: array(dtype=int32, ndim=2), ids: array(dtype=int32),
-):  # fmt: skip
+def _fill(search: Any, offsets: array(dtype=int32), near: array(dtype=int32, ndim=2), ids: array(dtype=int32)):
     """Rows of the lists: copies of what was found, but of those that are longer."""
     k = tid()
     at, end = offsets[k], offsets[k + 1]
@@ -272,21 +285,26 @@ def _fill(
         for n in range(end - at):
             ids[at + n] = near[k, n]
         return
-    i = order[k]
-    a = q[i]
-    for j in hash_grid_neighbors(grid, position(a), a[3] + largest[0] + skin, world[i]):
+    i = search.order[k]
+    a = search.q[i]
+    for j in hash_grid_neighbors(search.grid, position(a), a[3] + search.largest[0] + search.skin, search.world[i]):
         if j != i:
-            if are_neighbours(a, q[j], skin, period):
+            if are_neighbours(a, search.q[j], search):
                 if at < end:
-                    ids[at] = rank[j]
+                    ids[at] = search.rank[j]
                 at += 1
 
 
 @kernel
 def _carry(
-    order: array(dtype=int32), old_offsets: array(dtype=int32), old_ids: array(dtype=int32),
-    offsets: array(dtype=int32), ids: array(dtype=int32), source: array(dtype=Any), target: array(dtype=Any),
-):  # fmt: skip
+    order: array(dtype=int32),
+    old_offsets: array(dtype=int32),
+    old_ids: array(dtype=int32),
+    offsets: array(dtype=int32),
+    ids: array(dtype=int32),
+    source: array(dtype=Any),
+    target: array(dtype=Any),
+):
     k = tid()
     i = order[k]
     for at in range(offsets[k], offsets[k + 1]):
