@@ -7,16 +7,17 @@ neighbours, so that places are the same on any number of threads.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from ...core.language import (
-    array, atomic_max, dot, empty, float64, get_device, int32, kernel, launch, length, max, min, tid, vec3d, vec4d,
-    vector, zeros,
-)  # fmt: skip
+from ...core.language import array, float64, get_device, int32, struct, vec3d, vec4d
+from ...core.language import atomic_max, dot, empty, kernel, launch, length, max, min, tid, vector, zeros
 from ...core.runtime.arrays.creation import copy
 from ...errors import ModelError
 from ...progress import progress
 from ..neighbours.verlet_list import VerletList, note_moved, position
+from .packed import Watch
 
 _SWEEPS = 3000
 _TOUCH = 1.0e-3  # of the smallest radius: overlap that is left
@@ -62,11 +63,12 @@ class _Crowd:
         """Push once, unless no two overlap; returns the largest overlap before [m]."""
         if self._lists.is_outdated:
             self._sort()
-        lists = self._lists
+        lists, rows = self._lists, self._lists.rows
         self._overlap.zero_()
-        balls = [self._q, self._seen, lists.rows.offsets, lists.rows.ids, self._low, self._high]
-        results = [self._moved, self._way, self._overlap, lists.outdated]
-        launch(_push, self._count, [*balls, self._touch, lists.limit, *results], device=self._q.device)
+        balls = _Balls(self._q, self._moved, self._way, self._low, self._high)
+        watch = Watch[float64](self._seen, lists.outdated, lists.limit)
+        args = [balls, watch, rows.offsets, rows.ids, self._touch, self._overlap]
+        launch(_push, self._count, args, device=self._q.device)
         overlap = float(self._overlap.numpy()[0])
         if overlap >= float(self._touch):
             self._q, self._moved = self._moved, self._q
@@ -89,34 +91,49 @@ class _Crowd:
         self._number, self._number_sorted = self._number_sorted, self._number
 
 
+@struct
+class _Balls:
+    """Balls in a box from low to high [m]. q: centre and radius [m]; moved: the same after a sweep; way: of the last
+    sweep [m]."""
+
+    q: array(dtype=vec4d)
+    moved: array(dtype=vec4d)
+    way: array(dtype=vec3d)
+    low: vec3d
+    high: vec3d
+
+
 @kernel(enable_backward=False)
 def _push(
-    q: array(dtype=vec4d), seen: array(dtype=vec4d), offsets: array(dtype=int32), ids: array(dtype=int32), low: vec3d,
-    high: vec3d, touch: float64, limit: float64, moved: array(dtype=vec4d), way: array(dtype=vec3d),
-    overlap: array(dtype=float64), outdated: array(dtype=int32),
-):  # fmt: skip
+    balls: _Balls,
+    watch: Any,
+    offsets: array(dtype=int32),
+    ids: array(dtype=int32),
+    touch: float64,
+    overlap: array(dtype=float64),
+):
     """Move each ball by what those that it overlaps push it, and some of its last way; tell the largest overlap."""
     i = tid()
-    a = q[i]
+    a = balls.q[i]
     p, r = position(a), a[3]
     push = vec3d(0.0, 0.0, 0.0)
     deepest = float64(0.0)
     for at in range(offsets[i], offsets[i + 1]):
-        b = q[ids[at]]
+        b = balls.q[ids[at]]
         apart = p - position(b)
         gap = length(apart)
         over = r + b[3] - gap
         if over > 0.0:
             push += apart * (float64(_SHARE) * over / max(gap, touch))
             deepest = max(deepest, over)
-    last = way[i]
+    last = balls.way[i]
     step = push
     if dot(last, push) > 0.0:
         step = push + last * float64(_MOMENTUM)
     goal = p + step
     for k in range(3):
-        goal[k] = max(low[k] + r, min(high[k] - r, goal[k]))
-    way[i] = goal - p
-    moved[i] = vector(goal[0], goal[1], goal[2], r)
+        goal[k] = max(balls.low[k] + r, min(balls.high[k] - r, goal[k]))
+    balls.way[i] = goal - p
+    balls.moved[i] = vector(goal[0], goal[1], goal[2], r)
     atomic_max(overlap, 0, deepest)
-    note_moved(outdated, limit, moved[i], seen[i])
+    note_moved(watch.outdated, watch.limit, balls.moved[i], watch.seen[i])
