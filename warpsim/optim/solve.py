@@ -106,6 +106,17 @@ class StopRule(NamedTuple):
         return float(max(self.atol or 0.0, (self.tol or 0.0) * size))
 
 
+class _Problem(NamedTuple):
+    """A x = b from x on, M: the preconditioner; and how it is solved."""
+
+    method: Any
+    A: LinearOperator
+    M: LinearOperator | None
+    b: array
+    x: array
+    target: StopRule
+
+
 def solve(method: Any, A: Any, b: array, x: array, M: Any, rule: StopRule, room: krylov.Room | None = None) -> Solve:
     """Check the operands, iterate from x on, and record what backward needs. `room` is used again by the next solve."""
     rule.validate()
@@ -118,20 +129,19 @@ def solve(method: Any, A: Any, b: array, x: array, M: Any, rule: StopRule, room:
         if one is not None:
             _check_operator(one, b, name)
     target = rule._replace(maxiter=rule.maxiter or 10 * b.size * compounds.size_of(b.dtype))
+    problem = _Problem(method, operator, inverse, b, x, target)
     tapes = active()
     x.mark_write()
     with Paused():
-        result = _iterate(method, operator, inverse, b, x, target, room)
+        result = _iterate(problem, room)
     if tapes and x.requires_grad:
-        _record(tapes, method, operator, inverse, b, x, target, result)
+        _record(tapes, problem, result)
     return result
 
 
-def _record(
-    tapes: Any, method: Any, A: LinearOperator, M: LinearOperator | None, b: array, x: array, target: StopRule,
-    result: Solve,
-) -> None:  # fmt: skip
+def _record(tapes: Any, problem: _Problem, result: Solve) -> None:
     """Put a solve on the tape: a product A x, whose adjoint carries -w to what A is made of, and the adjoint solve."""
+    method, A, M, b, x, target = problem
     turned = A if method in _SYMMETRIC else A.transposed()
     with Paused():
         product, fixed, nothing = zeros_like(b, requires_grad=True), clone(x), zeros_like(b)
@@ -150,7 +160,7 @@ def _record(
             )
         w, slope = zeros_like(b, requires_grad=False), gradient_of(x)
         inverse = M if method in _SYMMETRIC or M is None else M.transposed()
-        _iterate(method, turned, inverse, slope, w, target._replace(callback=None)).checked()
+        _iterate(_Problem(method, turned, inverse, slope, w, target._replace(callback=None))).checked()
         if b.grad is not None:
             combine(components(b.grad), 1.0, components(b.grad), 1.0, components(w))
         combine(components(gradient_of(product)), -1.0, components(w))
@@ -174,19 +184,18 @@ class _Watch:
         return not size > self.tolerance or self.count >= target.maxiter
 
 
-def _iterate(
-    method: Any, A: LinearOperator, M: Any, b: array, x: array, target: StopRule, room: krylov.Room | None = None
-) -> Solve:
+def _iterate(problem: _Problem, room: krylov.Room | None = None) -> Solve:
     """Run cycles until the true residual is small enough, or nothing helps; overflow ends in "not finite"."""
     with np.errstate(over="ignore", invalid="ignore"):
-        return _cycles(method, b, x, target, krylov.System(A, M, room or krylov.Room(b)))
+        return _cycles(problem, krylov.System(problem.A, problem.M, room or krylov.Room(problem.b)))
 
 
-def _cycles(method: Any, b: array, x: array, target: StopRule, system: krylov.System) -> Solve:
+def _cycles(problem: _Problem, system: krylov.System) -> Solve:
+    method, _, _, b, x, target = problem
     right, solution, r = vector(b), vector(x), vector_like(b)
     tolerance = target.tolerance(norm(right.flat), right.flat.dtype)
     watch = system.enough = _Watch(target, tolerance)
-    before, problem = math.inf, ""
+    before, trouble = math.inf, ""
     while True:
         system.residual(right, solution, r)
         size = norm(r.flat)
@@ -194,15 +203,15 @@ def _cycles(method: Any, b: array, x: array, target: StopRule, system: krylov.Sy
             reason = "not finite"
         elif size <= tolerance:
             reason = "converged"
-        elif problem == krylov.INDEFINITE or (problem not in ("", krylov.RESTART) and not size < 0.5 * before):
-            reason = problem
+        elif trouble == krylov.INDEFINITE or (trouble not in ("", krylov.RESTART) and not size < 0.5 * before):
+            reason = trouble
         elif watch.count >= target.maxiter:
             reason = "maxiter"
-        elif problem != krylov.RESTART and not size < before * (1.0 if method is krylov.gmres else 0.5):
+        elif trouble != krylov.RESTART and not size < before * (1.0 if method is krylov.gmres else 0.5):
             reason = "stagnated"  # the cycle took itself for converged
         else:
             system.room.reuse()
-            before, problem = size, method(system, solution, r, target.restart)
+            before, trouble = size, method(system, solution, r, target.restart)
             continue
         return Solve(watch.count, size, tolerance, reason)
 
