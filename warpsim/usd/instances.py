@@ -1,11 +1,25 @@
 """`InstancesPrim`: copies of a few shapes that move and turn, as a `UsdGeom.PointInstancer`."""
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from pxr import Sdf, Usd, UsdGeom, Vt
 
 from warpsim.usd import checks
 from warpsim.usd.checks import UsdError
 from warpsim.usd.prims import MeshPrim
+
+
+class Copies(NamedTuple):
+    """Copies of shapes at one moment, see `UsdWriter.instances`."""
+
+    positions: Any
+    rotations: Any
+    sizes: Any
+    kinds: Any
+    velocities: Any
+    spins: Any
+    ids: Any
 
 
 class InstancesPrim:
@@ -26,8 +40,9 @@ class InstancesPrim:
         self._kinds: np.ndarray | None = None
         self._form: tuple[bool, bool, bool] | None = None
 
-    def write(self, moment: Usd.TimeCode, positions, rotations, sizes, kinds, velocities, spins, ids) -> int:
+    def write(self, moment: Usd.TimeCode, copies: Copies) -> int:
         """Author positions (n, 3), rotations (n, 4), scales, extent, and what else is given, at `moment`."""
+        positions, rotations, sizes, kinds, velocities, spins, ids = copies
         positions = checks.vectors(positions, f"{self._path} positions")
         count = len(positions)
         sizes = checks.radii(sizes, f"{self._path} sizes", count)

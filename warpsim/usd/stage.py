@@ -20,7 +20,7 @@ from warpsim.arguments import checked
 from warpsim.atomic_file import AtomicFile
 from warpsim.usd import checks
 from warpsim.usd.checks import UsdError, pxr_errors, reason
-from warpsim.usd.instances import InstancesPrim
+from warpsim.usd.instances import Copies, InstancesPrim
 from warpsim.usd.look import MATERIALS, author_camera, author_lights, author_material
 from warpsim.usd.prims import MeshPrim, PointsPrim, SpherePrim
 from warpsim.usd.saving import save
@@ -54,9 +54,12 @@ class UsdWriter:
 
     @checked
     def __init__(
-        self, path: str | os.PathLike[str], fps: float = 60.0, up_axis: str = "Y",
+        self,
+        path: str | os.PathLike[str],
+        fps: float = 60.0,
+        up_axis: str = "Y",
         metadata: dict[str, Any] | None = None,
-    ):  # fmt: skip
+    ):
         self._path = layer_target(path, "UsdWriter")
         self._fps = checks.rate(fps, "UsdWriter fps")
         if up_axis not in ("Y", "Z"):
@@ -155,7 +158,8 @@ class UsdWriter:
         def make(path: str) -> InstancesPrim:
             return InstancesPrim(self._stage, path, shapes)
 
-        self._write(name, InstancesPrim, make, positions, rotations, sizes, kinds, velocities, spins, ids)
+        copies = Copies(positions, rotations, sizes, kinds, velocities, spins, ids)
+        self._write(name, InstancesPrim, make, copies)
 
     def sphere(self, name: str, center, radius: float, *, color=_GREY) -> None:
         """Sample a ball: its centre (3,) [m] may move, its radius [m] and color (3,) may not."""
