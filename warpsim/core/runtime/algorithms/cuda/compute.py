@@ -132,19 +132,24 @@ def total(work: Now, source: array, target: array, count: int) -> bool:
     return _do(work, ("sum", source._data.dtype, target._data.dtype), describe)
 
 
-def sort(
-    work: Now, keys: array, values: array, keys_out: array, values_out: array, count: int, begin: int, end: int
-) -> bool:
-    """Unsigned keys in ascending order of bits `begin` to `end` - 1, with values of four bytes; stable."""
+class Pairs(NamedTuple):
+    """Unsigned keys, and the values of four bytes that go with them."""
+
+    keys: array
+    values: array
+
+
+def sort(work: Now, source: Pairs, target: Pairs, count: int, begin: int, end: int) -> bool:
+    """The pairs in ascending order of bits `begin` to `end` - 1 of their keys; stable."""
     names = ("d_in_keys", "d_out_keys", "d_in_values", "d_out_values")
-    arrays = (keys, keys_out, values, values_out)
+    arrays = (source.keys, target.keys, source.values, target.values)
 
     def describe(module: Any) -> _Wanted:
         operands = {name: flat(a, count) for name, a in zip(names, arrays, strict=True)}
         making = lambda: module.make_radix_sort(**operands, order=module.SortOrder.ASCENDING)  # noqa: E731
         return _Wanted(making, {**operands, "num_items": count, "begin_bit": begin, "end_bit": end}, arrays)
 
-    return _do(work, ("sort", keys._data.dtype, values._data.dtype), describe)
+    return _do(work, ("sort", source.keys._data.dtype, source.values._data.dtype), describe)
 
 
 class _Wanted(NamedTuple):

@@ -87,9 +87,15 @@ def largest(work: Now, x: array, out: array) -> None:
 
 
 def scan(
-    work: Now, x: array, out: array, count: int, inner: int = 1, inclusive: bool = True, backward: bool = False,
+    work: Now,
+    x: array,
+    out: array,
+    count: int,
+    inner: int = 1,
+    inclusive: bool = True,
+    backward: bool = False,
     rooms: list[array] | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Running sums along the first of (count, inner), from the end where `backward`; `out` may be `x`.
 
     rooms: what `scan_rooms` returned for as many numbers.
@@ -119,10 +125,10 @@ def sort(work: Now, keys: array, values: array, count: int, begin: int, end: int
     """Sorted copies of unsigned keys, by bits `begin` to `end` - 1, and of values of four bytes; stable."""
     if count < 2 or begin >= end:
         return keys, values
-    spare = [(work.new(count, keys.dtype), work.new(count, values.dtype))]
-    if count >= LARGE_SORT and compute.sort(work, keys, values, *spare[0], count, begin, end):
+    spare = [compute.Pairs(work.new(count, keys.dtype), work.new(count, values.dtype))]
+    if count >= LARGE_SORT and compute.sort(work, compute.Pairs(keys, values), spare[0], count, begin, end):
         return spare[0]
-    spare.append((work.new(count, keys.dtype), work.new(count, values.dtype)))
+    spare.append(compute.Pairs(work.new(count, keys.dtype), work.new(count, values.dtype)))
     chunks = -(-count // kernels.RADIX_CHUNK)
     counts = work.new(kernels.DIGITS * chunks, int32)
     rooms = scan_rooms(work, counts.size, 1, int32)
