@@ -179,11 +179,9 @@ def _all_items(test: _Test | None, value: Any) -> bool:
     return all(map(test, itertools.islice(value, _MOST)))
 
 
-_SIMPLE: dict[Any, _Test] = {
-    float: is_number, int: _is_whole, str: lambda value: isinstance(value, str),
-    Sequence: _is_sequence, list: _is_sequence, tuple: _is_sequence, Iterable: _is_sequence, Callable: callable,
-    dict: lambda value: isinstance(value, Mapping), os.PathLike: lambda value: isinstance(value, os.PathLike),
-}  # fmt: skip
+_SIMPLE: dict[Any, _Test] = {float: is_number, int: _is_whole, str: lambda value: isinstance(value, str)}
+_SIMPLE |= {Sequence: _is_sequence, list: _is_sequence, tuple: _is_sequence, Iterable: _is_sequence, Callable: callable}
+_SIMPLE |= {dict: lambda value: isinstance(value, Mapping), os.PathLike: lambda value: isinstance(value, os.PathLike)}
 _WORDS = {float: "a number", int: "an integer", str: "a text", None: "None", types.NoneType: "None"}
 
 

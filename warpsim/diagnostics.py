@@ -62,11 +62,18 @@ def _nanovdb_version() -> str:
 
 def _switches() -> dict[str, Any]:
     return {
-        "cuda_enabled": is_cuda_available(), "cuda_toolkit": get_cuda_toolkit_version(),
-        "cuda_driver": get_cuda_driver_version(), "nvrtc": _version("nvidia-cuda-nvrtc") or None,
-        "cuda_compatibility": None, "mathdx_enabled": False, "libmathdx": None, "cubql_enabled": is_cubql_available(),
-        "debug": config.mode == "debug", "verify_fp": config.verify_fp, "fast_math": config.fast_math,
-    }  # fmt: skip
+        "cuda_enabled": is_cuda_available(),
+        "cuda_toolkit": get_cuda_toolkit_version(),
+        "cuda_driver": get_cuda_driver_version(),
+        "nvrtc": _version("nvidia-cuda-nvrtc") or None,
+        "cuda_compatibility": None,
+        "mathdx_enabled": False,
+        "libmathdx": None,
+        "cubql_enabled": is_cubql_available(),
+        "debug": config.mode == "debug",
+        "verify_fp": config.verify_fp,
+        "fast_math": config.fast_math,
+    }
 
 
 def _facts(device: Device) -> dict[str, Any]:

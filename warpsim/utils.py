@@ -13,11 +13,9 @@ from .core.runtime.algorithms.primitives import runlength_encode, segmented_sort
 from .interop.rmm import AllocatorRmm
 from .names import missing
 
-__all__ = [
-    "AllocatorRmm", "GraphColoringAlgorithm", "array_cast", "array_inner", "array_scan", "array_sum",
-    "graph_coloring_assign", "graph_coloring_balance", "graph_coloring_get_groups", "radix_sort_pairs",
-    "runlength_encode", "segmented_sort_pairs",
-]  # fmt: skip
+__all__ = ["AllocatorRmm", "GraphColoringAlgorithm", "array_cast", "array_inner", "array_scan", "array_sum"]
+__all__ += ["graph_coloring_assign", "graph_coloring_balance", "graph_coloring_get_groups", "radix_sort_pairs"]
+__all__ += ["runlength_encode", "segmented_sort_pairs"]
 
 
 def __getattr__(name: str) -> Any:

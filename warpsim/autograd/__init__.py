@@ -14,7 +14,5 @@ from .subjects import FunctionMetadata
 
 jacobian_plot = plot_kernel_jacobians  # Warp's newer name
 
-__all__ = [
-    "FunctionMetadata", "GradientComparison", "GradientReport", "Jacobians", "gradcheck", "gradcheck_tape",
-    "gradient_report", "hvp", "jacobian", "jacobian_fd", "jacobian_plot", "jvp", "plot_kernel_jacobians",
-]  # fmt: skip
+__all__ = ["FunctionMetadata", "GradientComparison", "GradientReport", "Jacobians", "gradcheck", "gradcheck_tape"]
+__all__ += ["gradient_report", "hvp", "jacobian", "jacobian_fd", "jacobian_plot", "jvp", "plot_kernel_jacobians"]

@@ -57,11 +57,19 @@ class Jacobians(dict[Any, array]):
 
 @user_frames
 def jacobian(
-    function: Kernel | Callable[..., Any], dim: Any = None, inputs: Sequence[Any] | None = None,
-    outputs: Sequence[Any] | None = None, input_output_mask: Sequence[tuple[str | int, str | int]] | None = None,
-    device: Any = None, max_blocks: int = 0, block_dim: int | None = None, max_outputs_per_var: int = -1,
-    plot_jacobians: bool = False, metadata: FunctionMetadata | None = None, restore_inputs: bool = True,
-) -> Jacobians:  # fmt: skip
+    function: Kernel | Callable[..., Any],
+    dim: Any = None,
+    inputs: Sequence[Any] | None = None,
+    outputs: Sequence[Any] | None = None,
+    input_output_mask: Sequence[tuple[str | int, str | int]] | None = None,
+    device: Any = None,
+    max_blocks: int = 0,
+    block_dim: int | None = None,
+    max_outputs_per_var: int = -1,
+    plot_jacobians: bool = False,
+    metadata: FunctionMetadata | None = None,
+    restore_inputs: bool = True,
+) -> Jacobians:
     """Jacobians by reverse mode: one backward pass for every number of the outputs.
 
     function: a kernel, launched with `dim`, `inputs`, `outputs` (and `device`, `max_blocks`, `block_dim`);
@@ -89,12 +97,20 @@ def jacobian(
 
 @user_frames
 def jacobian_fd(
-    function: Kernel | Callable[..., Any], dim: Any = None, inputs: Sequence[Any] | None = None,
-    outputs: Sequence[Any] | None = None, input_output_mask: Sequence[tuple[str | int, str | int]] | None = None,
-    device: Any = None, max_blocks: int = 0, block_dim: int | None = None, max_inputs_per_var: int = -1,
-    eps: float | None = None, plot_jacobians: bool = False, metadata: FunctionMetadata | None = None,
+    function: Kernel | Callable[..., Any],
+    dim: Any = None,
+    inputs: Sequence[Any] | None = None,
+    outputs: Sequence[Any] | None = None,
+    input_output_mask: Sequence[tuple[str | int, str | int]] | None = None,
+    device: Any = None,
+    max_blocks: int = 0,
+    block_dim: int | None = None,
+    max_inputs_per_var: int = -1,
+    eps: float | None = None,
+    plot_jacobians: bool = False,
+    metadata: FunctionMetadata | None = None,
     restore_inputs: bool = True,
-) -> Jacobians:  # fmt: skip
+) -> Jacobians:
     """Jacobians by central differences, in the precision of the data.
 
     eps: the step, in the unit of the input; None chooses one for every number from the type of the input

@@ -20,10 +20,8 @@ _CELL, _SIDE = 0.3, (2.0, 9.0)  # [inch] of a cell, and the least and largest ex
 _SMALLEST_PANEL, _MOST_UNEQUAL = 0.6, 12  # [inch]; a panel is at least one part in so many of the largest
 _BAR = 0.9  # [inch] of a bar of colors with its numbers
 _SMALLEST_CELL = 0.06  # [inch] cells that are smaller get no lines
-_DIVERGING = {
-    "BrBG", "PRGn", "PiYG", "PuOr", "RdBu", "RdGy", "RdYlBu", "RdYlGn", "Spectral", "berlin", "bwr", "coolwarm",
-    "managua", "seismic", "vanimo",
-}  # fmt: skip
+_DIVERGING = {"BrBG", "PRGn", "PiYG", "PuOr", "RdBu", "RdGy", "RdYlBu", "RdYlGn", "Spectral", "berlin", "bwr"}
+_DIVERGING |= {"coolwarm", "managua", "seismic", "vanimo"}
 """Colormaps whose middle stands for zero."""
 
 

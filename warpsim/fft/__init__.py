@@ -11,7 +11,5 @@ lead to NumPy and back. Names, shapes, signs and `norm` are those of `numpy.fft`
 from .complex_arrays import fft_index, fftfreq, from_complex, rfftfreq, to_complex
 from .transforms import fft, fft2, ifft, ifft2, irfft, irfft2, rfft, rfft2
 
-__all__ = [
-    "fft", "fft2", "fft_index", "fftfreq", "from_complex", "ifft", "ifft2", "irfft", "irfft2", "rfft", "rfft2",
-    "rfftfreq", "to_complex",
-]  # fmt: skip
+__all__ = ["fft", "fft2", "fft_index", "fftfreq", "from_complex", "ifft", "ifft2", "irfft", "irfft2", "rfft", "rfft2"]
+__all__ += ["rfftfreq", "to_complex"]

@@ -16,9 +16,17 @@ from .vectors import check_alike, components, run
 
 @kernel
 def _adapt(
-    x: array(dtype=Any), g: array(dtype=Any), m: array(dtype=Any), v: array(dtype=Any),
-    lr: Any, beta1: Any, beta2: Any, left1: Any, left2: Any, eps: Any,
-):  # fmt: skip
+    x: array(dtype=Any),
+    g: array(dtype=Any),
+    m: array(dtype=Any),
+    v: array(dtype=Any),
+    lr: Any,
+    beta1: Any,
+    beta2: Any,
+    left1: Any,
+    left2: Any,
+    eps: Any,
+):
     """left1 and left2 are 1 - beta1^t and 1 - beta2^t: the part of the moments that is not their zero start."""
     i = tid()
     grad = m.dtype(g[i])

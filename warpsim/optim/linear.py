@@ -18,10 +18,8 @@ from .operators import CsrMatrix, LinearOperator, aslinearoperator, precondition
 from .prepared import CG, CR, GMRES, BiCGSTAB, Callback, LinearSolverState
 from .solve import Solve
 
-__all__ = [
-    "CG", "CR", "GMRES", "BiCGSTAB", "CsrMatrix", "LinearOperator", "LinearSolverState", "Solve", "aslinearoperator",
-    "bicgstab", "cg", "cr", "gmres", "preconditioner",
-]  # fmt: skip
+__all__ = ["CG", "CR", "GMRES", "BiCGSTAB", "CsrMatrix", "LinearOperator", "LinearSolverState", "Solve"]
+__all__ += ["aslinearoperator", "bicgstab", "cg", "cr", "gmres", "preconditioner"]
 
 
 def cg(

@@ -156,9 +156,16 @@ def _sparse(
 
 @kernel
 def _sparse_turned(
-    starts: array(dtype=int), rows: array(dtype=int), order: array(dtype=int), values: array(dtype=Any),
-    x: array(dtype=Any), y: array(dtype=Any), z: array(dtype=Any), alpha: Any, beta: Any,
-):  # fmt: skip
+    starts: array(dtype=int),
+    rows: array(dtype=int),
+    order: array(dtype=int),
+    values: array(dtype=Any),
+    x: array(dtype=Any),
+    y: array(dtype=Any),
+    z: array(dtype=Any),
+    alpha: Any,
+    beta: Any,
+):
     """The same for the transpose: entries sorted by column, `order` says where the value of each stands."""
     i = tid()
     total = z.dtype(0.0)

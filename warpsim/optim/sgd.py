@@ -95,9 +95,16 @@ class SGD(Fixed):
 
     @staticmethod
     def step_detail(
-        g: array, b: array, lr: float, momentum: float, dampening: float, weight_decay: float, nesterov: bool, t: int,
+        g: array,
+        b: array,
+        lr: float,
+        momentum: float,
+        dampening: float,
+        weight_decay: float,
+        nesterov: bool,
+        t: int,
         params: array,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """One step of one array of parameters without an optimiser, whose momentum `b` is kept elsewhere.
 
         t: how many steps were made before; at the first, `b` becomes the gradient whatever it holds. b: as many

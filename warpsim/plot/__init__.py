@@ -7,7 +7,5 @@ from warpsim.plot.picture import mesh_images, render_meshes
 from warpsim.plot.scene import Balls, PlotError, Surface, sphere
 from warpsim.plot.shapes import box, box_edges, coil, copies, tube
 
-__all__ = [
-    "Balls", "PlotError", "Surface", "box", "box_edges", "coil", "copies", "mesh_images", "render_meshes", "sphere",
-    "tube",
-]  # fmt: skip
+__all__ = ["Balls", "PlotError", "Surface", "box", "box_edges", "coil", "copies", "mesh_images", "render_meshes"]
+__all__ += ["sphere", "tube"]

@@ -18,10 +18,8 @@ from ..atomic_file import AtomicFile
 from .body import Body, Frame
 from .series import check_follows, clear_from, file_name
 
-_TYPES = {
-    "f4": "Float32", "f8": "Float64", "i1": "Int8", "i2": "Int16", "i4": "Int32", "i8": "Int64", "u1": "UInt8",
-    "u2": "UInt16", "u4": "UInt32", "u8": "UInt64",
-}  # fmt: skip
+_TYPES = {"f4": "Float32", "f8": "Float64", "i1": "Int8", "i2": "Int16", "i4": "Int32", "i8": "Int64", "u1": "UInt8"}
+_TYPES |= {"u2": "UInt16", "u4": "UInt32", "u8": "UInt64"}
 _TETRAHEDRON = 10  # VTK's number of the type of cell
 _FOLDER = "vtk"
 _ENTRY = re.compile(r"<DataSet .*/><!-- frame (\d+) -->")

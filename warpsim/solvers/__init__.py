@@ -47,10 +47,8 @@ SOLVERS = {
 }
 """What loads when it is asked for: solvers, what only some need and warn of, and the module of each."""
 
-__all__ = [
-    "RIGID", "Contacts", "Control", "Model", "ModelBuilder", "ParticleStatistics", "ShapeConfig", "ShapeType", "State",
-    "lame", *SOLVERS,
-]  # fmt: skip
+__all__ = ["RIGID", "Contacts", "Control", "Model", "ModelBuilder", "ParticleStatistics", "ShapeConfig", "ShapeType"]
+__all__ += ["State", "lame", *SOLVERS]
 
 
 def __getattr__(name: str) -> Any:

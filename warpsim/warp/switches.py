@@ -57,13 +57,12 @@ class Switches(Constants):
     verify_cuda: bool = False
 
 
-OPTIONS = {
-    "block_dim": 256, "cluster_dim": None, "compile_time_trace": False, "cpu_compiler_flags": None,
-    "cuda_max_registers": None, "cuda_output": None, "default_grid_stride": None, "deterministic_max_records": 0,
-    "enable_cuda_smem_spilling": None, "enable_mathdx_fft": None, "enable_mathdx_gemm": None,
-    "enable_mathdx_solver": None, "entry_point_abi": None, "extra_build_options": None, "fuse_fp": True,
-    "grid_stride": None, "optimization_level": None, "strip_hash": False,
-}  # fmt: skip
+OPTIONS = {"block_dim": 256, "cluster_dim": None, "compile_time_trace": False, "cpu_compiler_flags": None}
+OPTIONS |= {"cuda_max_registers": None, "cuda_output": None, "default_grid_stride": None}
+OPTIONS |= {"deterministic_max_records": 0, "enable_cuda_smem_spilling": None, "enable_mathdx_fft": None}
+OPTIONS |= {"enable_mathdx_gemm": None, "enable_mathdx_solver": None, "entry_point_abi": None}
+OPTIONS |= {"extra_build_options": None, "fuse_fp": True, "grid_stride": None, "optimization_level": None}
+OPTIONS |= {"strip_hash": False}
 """Options of kernels and modules, with Warp's defaults."""
 
 config.accept(*({name: getattr(part, name) for name in part.__annotations__} for part in (Switches, Constants)))

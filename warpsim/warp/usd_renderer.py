@@ -108,18 +108,32 @@ class UsdRenderer:
     # ----- shapes -----------------------------------------------------------------------------
 
     def render_sphere(
-        self, name: str, pos: ArrayLike, rot: ArrayLike, radius: float, parent_body: str | None = None,
-        is_template: bool = False, color: ArrayLike | None = None, visible: bool = True,
-    ) -> str:  # fmt: skip
+        self,
+        name: str,
+        pos: ArrayLike,
+        rot: ArrayLike,
+        radius: float,
+        parent_body: str | None = None,
+        is_template: bool = False,
+        color: ArrayLike | None = None,
+        visible: bool = True,
+    ) -> str:
         """Draw a ball."""
         prim = UsdGeom.Sphere.Define(self.stage, self._path(name, parent_body, is_template))
         prim.CreateRadiusAttr().Set(radius * self.scaling, self.moment)
         return self._paint(prim, pos, rot, color, visible)
 
     def render_box(
-        self, name: str, pos: ArrayLike, rot: ArrayLike, extents: ArrayLike, parent_body: str | None = None,
-        is_template: bool = False, color: ArrayLike | None = None, visible: bool = True,
-    ) -> str:  # fmt: skip
+        self,
+        name: str,
+        pos: ArrayLike,
+        rot: ArrayLike,
+        extents: ArrayLike,
+        parent_body: str | None = None,
+        is_template: bool = False,
+        color: ArrayLike | None = None,
+        visible: bool = True,
+    ) -> str:
         """Draw a box. extents: half its lengths along x, y and z."""
         prim = UsdGeom.Cube.Define(self.stage, self._path(name, parent_body, is_template))  # of side 2
         return self._paint(prim, pos, rot, color, visible, _numbers(extents, 3, "extents")[0] * self.scaling)
@@ -188,8 +202,8 @@ class UsdRenderer:
         """Draw a rectangle across y: `width` along x, `length` along z; 0 is 100."""
         x, z = (width or 100.0) / 2.0, (length or 100.0) / 2.0
         corners = [(-x, 0.0, -z), (-x, 0.0, z), (x, 0.0, z), (x, 0.0, -z)]
-        return self.render_mesh(name, corners, [0, 1, 2, 0, 2, 3], color, pos, rot, parent_body=parent_body,
-                                is_template=is_template, visible=visible)  # fmt: skip
+        role = {"parent_body": parent_body, "is_template": is_template, "visible": visible}
+        return self.render_mesh(name, corners, [0, 1, 2, 0, 2, 3], color, pos, rot, **role)
 
     def render_ground(self, size: float = 100.0, plane: Sequence[float] | np.ndarray | None = None) -> str:
         """Draw a square of side `size` across the up axis, or of a plane (a, b, c, d): a x + b y + c z + d = 0."""

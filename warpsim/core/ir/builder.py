@@ -100,10 +100,9 @@ def _operator(symbol: str, reflected: bool = False) -> Callable[[Value, Any], An
 OPERATORS: dict[str, Callable[..., Any]] = {}
 """Filled by `ops`: what `a + b` on Values means. The IR itself knows no op."""
 
-for _name, _symbol in {
-    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**",
-    "and": "&", "or": "|", "xor": "^", "lshift": "<<", "rshift": ">>", "matmul": "@",
-}.items():  # fmt: skip
+_BINARY = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**"}
+_BINARY |= {"and": "&", "or": "|", "xor": "^", "lshift": "<<", "rshift": ">>", "matmul": "@"}
+for _name, _symbol in _BINARY.items():
     setattr(Value, f"__{_name}__", _operator(_symbol))
     setattr(Value, f"__r{_name}__", _operator(_symbol, reflected=True))
 for _name, _symbol in {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}.items():

@@ -20,10 +20,18 @@ def dense_gemm(
 
 @func
 def dense_gemm_batched(
-    m: Array[int32, 1], n: Array[int32, 1], p: Array[int32, 1], t1: int32, t2: int32,
-    A_start: Array[int32, 1], B_start: Array[int32, 1], C_start: Array[int32, 1],
-    A: Array[Float, 1], B: Array[Float, 1], C: Array[Float, 1],
-):  # fmt: skip
+    m: Array[int32, 1],
+    n: Array[int32, 1],
+    p: Array[int32, 1],
+    t1: int32,
+    t2: int32,
+    A_start: Array[int32, 1],
+    B_start: Array[int32, 1],
+    C_start: Array[int32, 1],
+    A: Array[Float, 1],
+    B: Array[Float, 1],
+    C: Array[Float, 1],
+):
     """The product of the thread: its extents, and where its matrices begin in the arrays."""
     k = tid()
     _product(m[k], n[k], p[k], t1, t2, A_start[k], B_start[k], C_start[k], A, B, C)

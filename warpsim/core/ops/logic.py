@@ -206,7 +206,6 @@ def mask_at_most(x: Vec[N, Scalar], limit: Scalar) -> int32:
     """An integer whose bit k says whether component k of up to 31 is at most `limit`."""
 
 
-OPERATORS.update({
-    "&": bit_and, "|": bit_or, "^": bit_xor, "<<": lshift, ">>": rshift, "~": invert, "not": unot,
-    "==": TABLE["eq"], "!=": TABLE["ne"], "<": TABLE["lt"], "<=": TABLE["le"], ">": TABLE["gt"], ">=": TABLE["ge"],
-})  # fmt: skip
+OPERATORS |= {"&": bit_and, "|": bit_or, "^": bit_xor, "<<": lshift, ">>": rshift, "~": invert, "not": unot}
+OPERATORS |= {"==": TABLE["eq"], "!=": TABLE["ne"], "<": TABLE["lt"], "<=": TABLE["le"]}
+OPERATORS |= {">": TABLE["gt"], ">=": TABLE["ge"]}

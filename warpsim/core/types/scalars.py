@@ -42,10 +42,8 @@ def __getattr__(name: str) -> Any:
 
 
 # The suffix of a compound type's name: vec3f, mat22d, quath.
-SUFFIX: dict[type, str] = {
-    float16: "h", float32: "f", float64: "d", int32: "i", uint32: "ui", int64: "l", uint64: "ul",
-    int16: "s", uint16: "us", int8: "b", uint8: "ub", bool_: "bool",
-}  # fmt: skip
+SUFFIX: dict[type, str] = {float16: "h", float32: "f", float64: "d", int32: "i", uint32: "ui", int64: "l", uint64: "ul"}
+SUFFIX |= {int16: "s", uint16: "us", int8: "b", uint8: "ub", bool_: "bool"}
 
 
 def canonical(annotation: Any) -> Any:

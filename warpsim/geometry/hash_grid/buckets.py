@@ -9,10 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...core.language import Kernel, array, empty, float32, float64, int32, launch, max, min, tid, uint32, vec3d
-from .build import (
-    EXACT, INFINITE, LARGEST_INT, SMALLEST_INT, Table, Task, cell_count, cell_of, higher, image_of, layer_of, lower,
-    make_plan, most_cells,
-)  # fmt: skip
+from .build import EXACT, INFINITE, LARGEST_INT, SMALLEST_INT, Table, Task
+from .build import cell_count, cell_of, higher, image_of, layer_of, lower, make_plan, most_cells
 from .data import DealtD, DealtF, HashGridPlan
 
 if TYPE_CHECKING:
@@ -25,9 +23,15 @@ _BUCKET_POINTS = 500  # so few that a bucket is sorted in the fastest cache
 
 @EXACT
 def find_extent(
-    points: array(dtype=Any), groups: array(dtype=int32), grouped: int32, count: int32,
-    low: array(dtype=vec3d), high: array(dtype=vec3d), low_group: array(dtype=int32), high_group: array(dtype=int32),
-):  # fmt: skip
+    points: array(dtype=Any),
+    groups: array(dtype=int32),
+    grouped: int32,
+    count: int32,
+    low: array(dtype=vec3d),
+    high: array(dtype=vec3d),
+    low_group: array(dtype=int32),
+    high_group: array(dtype=int32),
+):
     """The box around the points of each piece, and the range of their groups."""
     piece = tid()
     a = vec3d(INFINITE, INFINITE, INFINITE)
@@ -106,9 +110,15 @@ def add_buckets(buckets: int32, firsts: array(dtype=int32)):
 
 @EXACT
 def deal(
-    points: array(dtype=Any), count: int32, plan: array(dtype=HashGridPlan), buckets: int32,
-    cells: array(dtype=int32), firsts: array(dtype=int32), counts: array(dtype=int32), dealt: array(dtype=Any),
-):  # fmt: skip
+    points: array(dtype=Any),
+    count: int32,
+    plan: array(dtype=HashGridPlan),
+    buckets: int32,
+    cells: array(dtype=int32),
+    firsts: array(dtype=int32),
+    counts: array(dtype=int32),
+    dealt: array(dtype=Any),
+):
     """Deal the points of each piece to their buckets, in order. They take their positions along: the second half
     of the sort then reads memory from front to back."""
     piece = tid()
@@ -132,10 +142,17 @@ def deal(
 
 @EXACT
 def sort_buckets(
-    groups: array(dtype=int32), plan: array(dtype=HashGridPlan), firsts: array(dtype=int32), dealt: array(dtype=Any),
-    starts: array(dtype=int32), point: array(dtype=int32), group: array(dtype=int32),
-    x: array(dtype=Any), y: array(dtype=Any), z: array(dtype=Any),
-):  # fmt: skip
+    groups: array(dtype=int32),
+    plan: array(dtype=HashGridPlan),
+    firsts: array(dtype=int32),
+    dealt: array(dtype=Any),
+    starts: array(dtype=int32),
+    point: array(dtype=int32),
+    group: array(dtype=int32),
+    x: array(dtype=Any),
+    y: array(dtype=Any),
+    z: array(dtype=Any),
+):
     """Sort each bucket by cell. Entry c + 1 of `starts` counts cell c, then is where its next point goes."""
     bucket = tid()
     shift = plan[0].shift

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...arguments import checked
-from ...core.language import (
-    array, empty, float16, float32, float64, get_device, int32, kernel, launch, tid, vec3d, vec3f, vec3h, vec3i, zeros,
-)  # fmt: skip
+from ...core.language import array, float16, float32, float64, int32, vec3d, vec3f, vec3h, vec3i
+from ...core.language import empty, get_device, kernel, launch, tid, zeros
 from ...core.runtime.arrays.creation import copy
 from ...core.runtime.arrays.fixed import Fixed
 from ...core.runtime.devices.unique import Unique

@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, Any
 from ...core.language import Kernel, array, empty, float64, int32, launch, max, min, radix_sort_pairs, tid, vec3d
 from ...core.lib.sampling import lower_bound
 from ...core.runtime.arrays import saved_contents
-from .build import (
-    EXACT, INFINITE, LARGEST_INT, SMALLEST_INT, Table, Task, cell_count, cell_of, higher, image_of, layer_of, lower,
-    make_plan, most_cells,
-)  # fmt: skip
+from .build import EXACT, INFINITE, LARGEST_INT, SMALLEST_INT, Table, Task
+from .build import cell_count, cell_of, higher, image_of, layer_of, lower, make_plan, most_cells
 from .data import HashGridPlan
 
 if TYPE_CHECKING:
@@ -105,10 +103,16 @@ def find_starts(plan: array(dtype=HashGridPlan), cells: array(dtype=int32), coun
 
 @EXACT
 def gather(
-    points: array(dtype=Any), groups: array(dtype=int32), plan: array(dtype=HashGridPlan), order: array(dtype=int32),
-    point: array(dtype=int32), group: array(dtype=int32),
-    x: array(dtype=Any), y: array(dtype=Any), z: array(dtype=Any),
-):  # fmt: skip
+    points: array(dtype=Any),
+    groups: array(dtype=int32),
+    plan: array(dtype=HashGridPlan),
+    order: array(dtype=int32),
+    point: array(dtype=int32),
+    group: array(dtype=int32),
+    x: array(dtype=Any),
+    y: array(dtype=Any),
+    z: array(dtype=Any),
+):
     """Points in order."""
     k = tid()
     i = order[k]

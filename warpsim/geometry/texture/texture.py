@@ -232,13 +232,21 @@ class Texture1D(Texture):
     height = depth = property(lambda self: 1, doc="1: it has a width only.")
 
     def __init__(
-        self, data: array | np.ndarray | None = None, width: int = 0, num_channels: int = 0, dtype: type | None = None,
+        self,
+        data: array | np.ndarray | None = None,
+        width: int = 0,
+        num_channels: int = 0,
+        dtype: type | None = None,
         filter_mode: TextureFilterMode | None = None,
         address_mode: AddressModes = CLAMP,
-        address_mode_u: TextureAddressMode | None = None, normalized_coords: bool = True, num_mip_levels: int = 1,
-        mip_filter_mode: TextureFilterMode | None = None, device: Device | str | None = None,
-        surface_access: bool = False, cuda_array: int = 0,
-    ):  # fmt: skip
+        address_mode_u: TextureAddressMode | None = None,
+        normalized_coords: bool = True,
+        num_mip_levels: int = 1,
+        mip_filter_mode: TextureFilterMode | None = None,
+        device: Device | str | None = None,
+        surface_access: bool = False,
+        cuda_array: int = 0,
+    ):
         addresses = (address_mode_u,)
         reading = Reading(
             filter_mode, mip_filter_mode, address_mode, addresses, normalized_coords, num_mip_levels, cuda_array

@@ -61,9 +61,16 @@ def _is_inside_circle(a: vec2d, b: vec2d, c: vec2d, p: vec2d) -> bool:
 
 @func
 def _wants_flip(
-    positions: array[Any], reference: array[Any], indices: array2d[int32], t: int32, j: int32, u: int32, k: int32,
-    least: float64, least_reference: float64,
-) -> bool:  # fmt: skip
+    positions: array[Any],
+    reference: array[Any],
+    indices: array2d[int32],
+    t: int32,
+    j: int32,
+    u: int32,
+    k: int32,
+    least: float64,
+    least_reference: float64,
+) -> bool:
     """Whether edge j of triangle t, which is edge k of triangle u, is to be flipped."""
     p, q, r, s = indices[t, j], indices[t, (j + 1) % 3], indices[t, (j + 2) % 3], indices[u, k]
     at_p, at_q, at_r, at_s = _at(positions, p), _at(positions, q), _at(positions, r), _at(positions, s)

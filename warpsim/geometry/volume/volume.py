@@ -46,11 +46,9 @@ if TYPE_CHECKING:
     from ...core.runtime.devices.device import Device
     from .points import Points
 
-_TYPE_NAMES = {
-    GridType.FLOAT: "float", GridType.DOUBLE: "double", GridType.VEC3F: "Vec3f", GridType.VEC3D: "Vec3d",
-    GridType.VEC4F: "Vec4f", GridType.VEC4D: "Vec4d", GridType.INDEX: "Index", GridType.ONINDEX: "OnIndex",
-    GridType.MASK: "Mask", GridType.BOOL: "Bool",
-}  # fmt: skip
+_TYPE_NAMES = {GridType.FLOAT: "float", GridType.DOUBLE: "double", GridType.VEC3F: "Vec3f", GridType.VEC3D: "Vec3d"}
+_TYPE_NAMES |= {GridType.VEC4F: "Vec4f", GridType.VEC4D: "Vec4d", GridType.INDEX: "Index", GridType.ONINDEX: "OnIndex"}
+_TYPE_NAMES |= {GridType.MASK: "Mask", GridType.BOOL: "Bool"}
 
 
 class Volume(Fixed, Unique):
@@ -148,9 +146,13 @@ class Volume(Fixed, Unique):
 
     @classmethod
     def load_from_numpy(
-        cls, ndarray: np.ndarray, min_world: ArrayLike = (0.0, 0.0, 0.0), voxel_size: ArrayLike = 1.0,
-        bg_value: ArrayLike = 0.0, device: Device | str | None = None,
-    ) -> Volume:  # fmt: skip
+        cls,
+        ndarray: np.ndarray,
+        min_world: ArrayLike = (0.0, 0.0, 0.0),
+        voxel_size: ArrayLike = 1.0,
+        bg_value: ArrayLike = 0.0,
+        device: Device | str | None = None,
+    ) -> Volume:
         """A volume of all values of a dense array.
 
         ndarray: (nx, ny, nz), or (nx, ny, nz, 3 or 4) for vectors. min_world: where voxel (0, 0, 0) is in the world.
@@ -315,10 +317,8 @@ class Volume(Fixed, Unique):
     def get_grid_info(self) -> info.GridInfo:
         """Name, size, place in its file, type and transform."""
         grid, header = self._grid, self._grid.header
-        return info.GridInfo(
-            grid.name, len(grid.buffer), int(header["grid_index"]), int(header["grid_count"]), _type_name(grid.type),
-            grid.translation, grid.matrix,
-        )  # fmt: skip
+        size, place = len(grid.buffer), (int(header["grid_index"]), int(header["grid_count"]))
+        return info.GridInfo(grid.name, size, *place, _type_name(grid.type), grid.translation, grid.matrix)
 
     def get_grid_count(self) -> int:
         """How many grids the file or buffer has."""

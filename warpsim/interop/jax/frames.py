@@ -17,11 +17,9 @@ from ...errors import LaunchError
 
 _EXECUTE, _METADATA = 3, 1
 _INVALID = 3  # XLA_FFI_Error_Code_INVALID_ARGUMENT
-_DTYPES: dict[int, Any] = {
-    1: np.bool_, 2: np.int8, 3: np.int16, 4: np.int32, 5: np.int64, 6: np.uint8, 7: np.uint16, 8: np.uint32,
-    9: np.uint64, 10: np.float16, 11: np.float32, 12: np.float64, 16: jax.numpy.bfloat16.dtype,
-    15: np.complex64, 18: np.complex128,
-}  # fmt: skip
+_DTYPES: dict[int, Any] = {1: np.bool_, 2: np.int8, 3: np.int16, 4: np.int32, 5: np.int64, 6: np.uint8, 7: np.uint16}
+_DTYPES |= {8: np.uint32, 9: np.uint64, 10: np.float16, 11: np.float32, 12: np.float64, 16: jax.numpy.bfloat16.dtype}
+_DTYPES |= {15: np.complex64, 18: np.complex128}
 _HANDLER = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
 _CREATE = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
 _kept: list[Any] = []  # XLA never forgets a handler

@@ -122,10 +122,18 @@ class NumbaFunction(Callee):
             wrapper = wrap(self.jitted, types, returned if part is None else returned[part], part)
             symbol = f"warpsim_numba_{ascii_name(self.name)}_{next(_numbers)}"
             self._rows[key] = ForeignRow(
-                symbol, (), ours(returned if part is None else returned[part]), f"{self.title}.", emit_call,
-                partial(self.interpret, part), opaque=True,
-                adjoint_rule=self.pull_back, tangent_rule=self.push_forward, callee=wrapper, title=self.title,
-            )  # fmt: skip
+                symbol,
+                (),
+                ours(returned if part is None else returned[part]),
+                f"{self.title}.",
+                emit_call,
+                partial(self.interpret, part),
+                opaque=True,
+                adjoint_rule=self.pull_back,
+                tangent_rule=self.push_forward,
+                callee=wrapper,
+                title=self.title,
+            )
         return self._rows[key]
 
     def result(self, types: tuple[Any, ...]) -> Any:

@@ -30,12 +30,11 @@ if tuple(int(part) for part in torch.__version__.split(".")[:2]) < _OLDEST:
         "help: pip install --upgrade torch"
     )
 
-_FROM_TORCH: dict[Any, Any] = {
-    torch.bool: scalars.bool_, torch.int8: scalars.int8, torch.int16: scalars.int16, torch.int32: scalars.int32,
-    torch.int64: scalars.int64, torch.uint8: scalars.uint8, torch.uint16: scalars.uint16, torch.uint32: scalars.uint32,
-    torch.uint64: scalars.uint64, torch.float16: scalars.float16, torch.float32: scalars.float32,
-    torch.float64: scalars.float64, torch.bfloat16: scalars.bfloat16,
-}  # fmt: skip
+_FROM_TORCH: dict[Any, Any] = {torch.bool: scalars.bool_, torch.int8: scalars.int8, torch.int16: scalars.int16}
+_FROM_TORCH |= {torch.int32: scalars.int32, torch.int64: scalars.int64, torch.uint8: scalars.uint8}
+_FROM_TORCH |= {torch.uint16: scalars.uint16, torch.uint32: scalars.uint32, torch.uint64: scalars.uint64}
+_FROM_TORCH |= {torch.float16: scalars.float16, torch.float32: scalars.float32, torch.float64: scalars.float64}
+_FROM_TORCH |= {torch.bfloat16: scalars.bfloat16}
 _TO_TORCH = {ours: theirs for theirs, ours in _FROM_TORCH.items()}
 # PyTorch computes little with wide unsigned integers, so these are lent as the signed ones, with the same bits.
 _TO_TORCH |= {scalars.uint16: torch.int16, scalars.uint32: torch.int32, scalars.uint64: torch.int64}

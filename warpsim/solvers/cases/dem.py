@@ -19,12 +19,13 @@ ALUMINA_RADIUS, ALUMINA_DENSITY, SPEED = 2.5e-3, 4000.0, 3.9
 
 # Chung and Ooi 2011, test 4: angle from the normal [deg], tangential restitution, -spin [rad/s], rebound angle of the
 # contact point [deg]
-OBLIQUE = np.array([
-    (5, 0.948, 19.3, 3.76), (10, 0.687, 213.0, -1.56), (15, 0.624, 377.8, -5.54), (20, 0.616, 510.6, -7.54),
-    (25, 0.634, 599.4, -7.54), (30, 0.684, 616.5, -3.55), (35, 0.737, 582.3, 3.43), (40, 0.781, 544.8, 11.57),
-    (50, 0.845, 457.0, 29.35), (60, 0.893, 357.5, 47.79), (70, 0.932, 246.2, 64.58), (80, 0.966, 126.3, 78.70),
-    (85, 0.983, 63.1, 84.52),
-])  # fmt: skip
+OBLIQUE = np.fromstring(
+    """5 0.948 19.3 3.76  10 0.687 213.0 -1.56  15 0.624 377.8 -5.54  20 0.616 510.6 -7.54
+    25 0.634 599.4 -7.54  30 0.684 616.5 -3.55  35 0.737 582.3 3.43  40 0.781 544.8 11.57
+    50 0.845 457.0 29.35  60 0.893 357.5 47.79  70 0.932 246.2 64.58  80 0.966 126.3 78.70
+    85 0.983 63.1 84.52""",
+    sep=" ",
+).reshape(-1, 4)
 
 
 def ball_mass(radius: float, density: float) -> float:
@@ -67,9 +68,17 @@ def head_on(radius: float, density: float, speed: float, material: Material, dt:
 
 
 def onto_plane(
-    radius: float, density: float, velocity: Any, spin: Any, material: Material, surface: ShapeConfig, dt: float,
-    gravity: float = 0.0, height: float = 1.0e-6, **options: Any,
-) -> Scene:  # fmt: skip
+    radius: float,
+    density: float,
+    velocity: Any,
+    spin: Any,
+    material: Material,
+    surface: ShapeConfig,
+    dt: float,
+    gravity: float = 0.0,
+    height: float = 1.0e-6,
+    **options: Any,
+) -> Scene:
     """A grain just above the ground, which is across y."""
     builder = ModelBuilder(gravity=gravity)
     builder.add_particle((0.0, radius * (1.0 + height), 0.0), velocity, ball_mass(radius, density), radius)
@@ -216,10 +225,9 @@ def rolling_resistance() -> Iterator[Measurement]:
     """A torque mu_r R N slows a rolling ball by 5/7 mu_r g until it stops, and it stays (Ai et al. 2011)."""
     radius, resistance, g, v0 = 0.005, 0.05, 9.81, 0.5
     material = Material(1.0e6, 0.25, 0.5, 0.5, rolling_friction=resistance)
-    scene = onto_plane(
-        radius, 2500.0, (v0, 0.0, 0.0), (0.0, 0.0, -v0 / radius), material, ShapeConfig(mu=0.5, restitution=0.5),
-        5.0e-5, -g, -1.0e-4, substeps=100, rolling="spring",
-    )  # fmt: skip
+    start, surface = ((v0, 0.0, 0.0), (0.0, 0.0, -v0 / radius)), ShapeConfig(mu=0.5, restitution=0.5)
+    options = {"substeps": 100, "rolling": "spring"}
+    scene = onto_plane(radius, 2500.0, *start, material, surface, 5.0e-5, -g, -1.0e-4, **options)
     scene.run(4000)
     early = scene.v[0, 0]
     scene.run(8000)
@@ -244,10 +252,8 @@ def conservation() -> Iterator[Measurement]:
     change, spin = (np.abs(b - a).max() for a, b in zip(before, after, strict=True))
     yield at_most("momentum, relative change", 1.0e-6, change / (mass * 2.0))
     yield at_most("angular momentum, relative change", 1.0e-6, spin / np.abs(before[1]).max())
-    scene = onto_plane(
-        radius, 2500.0, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), Material(1.0e7, 0.25, 1.0, 0.0),
-        ShapeConfig(mu=0.0, restitution=1.0), 5.0e-6, -9.81, 2.0, substeps=50,
-    )  # fmt: skip
+    still, material, surface = (0.0, 0.0, 0.0), Material(1.0e7, 0.25, 1.0, 0.0), ShapeConfig(mu=0.0, restitution=1.0)
+    scene = onto_plane(radius, 2500.0, still, still, material, surface, 5.0e-6, -9.81, 2.0, substeps=50)
     top = scene.q[0, 1]
     period = 2.0 * math.sqrt(2.0 * (top - radius) / 9.81)
     heights = []
@@ -277,9 +283,16 @@ def damped_oblique_impact() -> Iterator[Measurement]:
             yield at_most(f"{law}, {steps} substeps: error of spin, by the largest that friction allows", turn, spin)
     radius, mu = 0.01, 0.2
     scene = onto_plane(
-        radius, 2500.0, (3.0, -1.0, 0.0), (0.0, 0.0, 0.0), Material(1.0e10, 0.25, 0.4, mu),
-        ShapeConfig(mu=mu, restitution=0.4), 1.0e-7, substeps=100, force_limit=True,
-    )  # fmt: skip
+        radius,
+        2500.0,
+        (3.0, -1.0, 0.0),
+        (0.0, 0.0, 0.0),
+        Material(1.0e10, 0.25, 0.4, mu),
+        ShapeConfig(mu=mu, restitution=0.4),
+        1.0e-7,
+        substeps=100,
+        force_limit=True,
+    )
     scene.run(4000)
     across = 1.0 + scene.v[0, 1]
     yield near("speed lost by sliding [m/s]", mu * across, 3.0 - scene.v[0, 0], relative=1.0e-3)

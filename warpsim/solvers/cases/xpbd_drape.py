@@ -76,10 +76,9 @@ def drapes() -> Iterator[Measurement]:
 def soft_cube(scrambled: bool) -> Any:
     """Statistics of a cube: dropped on a floor; or from random places, without gravity."""
     builder = ModelBuilder(gravity=0.0 if scrambled else -GRAVITY)
-    builder.add_soft_grid(
-        (0, 0.1, 0), (0, 0, 0, 1), 0, 3, 3, 3, 0.1, 0.1, 0.1, 1000.0, youngs_modulus=1e6,
-        poissons_ratio=0.3 if scrambled else 0.49, k_damp=0.0 if scrambled else 0.002,
-    )  # fmt: skip
+    ratio, damping = (0.3, 0.0) if scrambled else (0.49, 0.002)
+    rubber = {"youngs_modulus": 1e6, "poissons_ratio": ratio, "k_damp": damping}
+    builder.add_soft_grid((0, 0.1, 0), (0, 0, 0, 1), 0, 3, 3, 3, 0.1, 0.1, 0.1, 1000.0, **rubber)
     builder.add_ground_plane()
     model = builder.finalize(device="cpu", dtype=float64)
     solver, state = SolverXPBD(model, substeps=20, iterations=4, damping=0.5), model.state()

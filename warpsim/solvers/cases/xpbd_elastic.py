@@ -30,10 +30,8 @@ def settle(builder: ModelBuilder, seconds: float, damping: float, **options: Any
 def hanging_bar() -> Iterator[Measurement]:
     """The free end of a bar with Poisson's ratio 0 sinks by rho g L^2 / (2 E)."""
     builder = ModelBuilder(gravity=-GRAVITY)
-    builder.add_soft_grid(
-        (0, 0, 0), (0, 0, 0, 1), 0, 2, 10, 2, 0.1, 0.1, 0.1, DENSITY, youngs_modulus=1e6, poissons_ratio=0.0,
-        fix=lambda p: p[:, 1] > 0.999,
-    )  # fmt: skip
+    rubber = {"youngs_modulus": 1e6, "poissons_ratio": 0.0, "fix": lambda p: p[:, 1] > 0.999}
+    builder.add_soft_grid((0, 0, 0), (0, 0, 0, 1), 0, 2, 10, 2, 0.1, 0.1, 0.1, DENSITY, **rubber)
     before, after = settle(builder, 2.0, 8.0, substeps=20, iterations=3)
     sunk = (before - after)[before[:, 1] < 1e-6, 1].mean()
     yield near("displacement of the end [m]", DENSITY * GRAVITY / 2e6, sunk, relative=0.03)
@@ -42,10 +40,9 @@ def hanging_bar() -> Iterator[Measurement]:
 def bar(youngs_modulus: float, poissons_ratio: float = 0.3, damping: float = 0.0) -> ModelBuilder:
     """A hanging bar of 0.2 x 0.6 x 0.2 m, held at its upper end, of 500 kg/m^3."""
     builder = ModelBuilder(gravity=-GRAVITY)
-    builder.add_soft_grid(
-        (0, 0, 0), (0, 0, 0, 1), 0, 2, 6, 2, 0.1, 0.1, 0.1, 500.0, youngs_modulus=youngs_modulus,
-        poissons_ratio=poissons_ratio, k_damp=damping, fix=lambda p: p[:, 1] > 0.599,
-    )  # fmt: skip
+    rubber = {"youngs_modulus": youngs_modulus, "poissons_ratio": poissons_ratio, "k_damp": damping}
+    upper = {"fix": lambda p: p[:, 1] > 0.599}
+    builder.add_soft_grid((0, 0, 0), (0, 0, 0, 1), 0, 2, 6, 2, 0.1, 0.1, 0.1, 500.0, **rubber, **upper)
     return builder
 
 
@@ -94,9 +91,16 @@ def cantilever(cells: tuple[int, int, int], youngs_modulus: float) -> ModelBuild
     builder = ModelBuilder(gravity=-GRAVITY)
     size = np.array([1.0, 0.2, 0.2]) / cells
     builder.add_soft_grid(
-        (0, 0, 0), (0, 0, 0, 1), 0, *cells, *size, DENSITY, youngs_modulus=youngs_modulus, poissons_ratio=0.3,
+        (0, 0, 0),
+        (0, 0, 0, 1),
+        0,
+        *cells,
+        *size,
+        DENSITY,
+        youngs_modulus=youngs_modulus,
+        poissons_ratio=0.3,
         fix=lambda p: p[:, 0] < 1e-6,
-    )  # fmt: skip
+    )
     return builder
 
 

@@ -28,10 +28,9 @@ def poncho(cells: int) -> ModelBuilder:
     triangles = cloth.grid_triangles(np.arange(n * n).reshape(n, n))
     triangles = triangles[np.linalg.norm(points[triangles].mean(axis=1), axis=1) > 0.09]
     used, numbers = np.unique(triangles, return_inverse=True)
-    builder.add_cloth_mesh(
-        (0.0, SHOULDERS + 0.03, 0.0), REST, 1.0, 0.0, points[used], numbers.reshape(-1, 3), 0.18, spring_ke=4.0e3,
-        edge_ke=8.0e-6, particle_radius=0.004, tri_drag=0.3,
-    )  # fmt: skip
+    wool = {"spring_ke": 4.0e3, "edge_ke": 8.0e-6, "particle_radius": 0.004, "tri_drag": 0.3}
+    faces = numbers.reshape(-1, 3)
+    builder.add_cloth_mesh((0.0, SHOULDERS + 0.03, 0.0), REST, 1.0, 0.0, points[used], faces, 0.18, **wool)
     cfg = ShapeConfig(mu=0.35)
     builder.add_shape_capsule((0.0, SHOULDERS - 0.07, 0.0, *ACROSS), 0.07, 0.16, cfg)
     builder.add_shape_capsule((0.0, 1.1, 0.0, *UPRIGHT), 0.14, 0.25, cfg)

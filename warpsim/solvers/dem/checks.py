@@ -38,8 +38,9 @@ def check_overlaps(solver: SolverDEM, stacklevel: int) -> None:
             raise StateError(f"{problem}\nexpected: at most {LARGEST:.0%}")
         warnings.warn(
             f"{problem}; above {LARGEST:.0%} they shoot apart, and at one place they never part",
-            OverlapWarning, stacklevel=stacklevel,
-        )  # fmt: skip
+            OverlapWarning,
+            stacklevel=stacklevel,
+        )
 
 
 def _deepest_pair(solver: SolverDEM) -> str | None:
@@ -89,9 +90,13 @@ def require_finite(solver: SolverDEM, state: State) -> None:
 
 @kernel(enable_backward=False)
 def _find_overlaps(
-    offsets: array(dtype=int32), ids: array(dtype=int32), period: Any, q: array(dtype=Any), inv_mass: array(dtype=Any),
+    offsets: array(dtype=int32),
+    ids: array(dtype=int32),
+    period: Any,
+    q: array(dtype=Any),
+    inv_mass: array(dtype=Any),
     worst: array(dtype=Any),
-):  # fmt: skip
+):
     """The largest overlap of each grain as a part of the smaller radius."""
     i = tid()
     a = q[i]
@@ -111,10 +116,16 @@ def _wall_kernel(shape_type: int, imaged: bool) -> Any:
 
     @kernel(enable_backward=False)
     def find_in_wall(
-        wall: Any, margin: array(dtype=Any), scale: array(dtype=Any), heights: array(dtype=Any, ndim=2),
-        pose: array(dtype=Any), world: array(dtype=int32), q: array(dtype=Any), inv_mass: array(dtype=Any),
+        wall: Any,
+        margin: array(dtype=Any),
+        scale: array(dtype=Any),
+        heights: array(dtype=Any, ndim=2),
+        pose: array(dtype=Any),
+        world: array(dtype=int32),
+        q: array(dtype=Any),
+        inv_mass: array(dtype=Any),
         part: array(dtype=Any),
-    ):  # fmt: skip
+    ):
         """How deep each grain is in a shape, as a part of its radius; 0 beyond touch."""
         i = tid()
         s, a = wall.numbers[world[i]], q[i]

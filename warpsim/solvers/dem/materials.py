@@ -47,17 +47,20 @@ class Material:
 
     def __post_init__(self) -> None:
         static = "friction or more: sticking is not easier overcome"
-        refuse((not holds, f"{name} is {shown(getattr(self, name))}", expected) for name, holds, expected in (
-            ("youngs_modulus", _is_positive(self.youngs_modulus), "above 0 [Pa]"),
-            ("stiffness", _is_positive(self.stiffness), "above 0 [N/m]"),
-            ("poissons_ratio", _is_between(self.poissons_ratio, -1.0, 0.5), "-1 to 1/2"),
-            ("restitution", _is_between(self.restitution, 0.0, 1.0), "0 to 1"),
-            ("friction", _is_between(self.friction, 0.0), "0 or more"),
-            ("friction_static", self._sticks(), static),
-            ("rolling_friction", _is_between(self.rolling_friction, 0.0), "0 or more"),
-            ("cohesion", _is_between(self.cohesion, 0.0), "0 or more [Pa]"),
-            ("adhesion", _is_between(self.adhesion, 0.0), "0 or more [J/m^2]"),
-        ))  # fmt: skip
+        refuse(
+            (not holds, f"{name} is {shown(getattr(self, name))}", expected)
+            for name, holds, expected in (
+                ("youngs_modulus", _is_positive(self.youngs_modulus), "above 0 [Pa]"),
+                ("stiffness", _is_positive(self.stiffness), "above 0 [N/m]"),
+                ("poissons_ratio", _is_between(self.poissons_ratio, -1.0, 0.5), "-1 to 1/2"),
+                ("restitution", _is_between(self.restitution, 0.0, 1.0), "0 to 1"),
+                ("friction", _is_between(self.friction, 0.0), "0 or more"),
+                ("friction_static", self._sticks(), static),
+                ("rolling_friction", _is_between(self.rolling_friction, 0.0), "0 or more"),
+                ("cohesion", _is_between(self.cohesion, 0.0), "0 or more [Pa]"),
+                ("adhesion", _is_between(self.adhesion, 0.0), "0 or more [J/m^2]"),
+            )
+        )
 
     def _sticks(self) -> bool:
         """Whether static friction is none, or as much as that of sliding."""
@@ -84,9 +87,16 @@ class Materials(Fixed):
     """
 
     replaceable = (
-        "youngs_modulus", "poissons_ratio", "stiffness", "restitution", "friction", "friction_static",
-        "rolling_friction", "cohesion", "adhesion",
-    )  # fmt: skip
+        "youngs_modulus",
+        "poissons_ratio",
+        "stiffness",
+        "restitution",
+        "friction",
+        "friction_static",
+        "rolling_friction",
+        "cohesion",
+        "adhesion",
+    )
 
     def __init__(self, materials: Sequence[Material], dtype: type, device: Device, requires_grad: bool):
         self.count, self.device, self.dtype = len(materials), device, dtype
@@ -144,11 +154,17 @@ def damping_ratio(restitution: Float) -> Float:
 
 @kernel
 def _tabulate_grains(
-    young: array(dtype=Any), poisson: array(dtype=Any), stiffness: array(dtype=Any),
-    restitution: array(dtype=Any, ndim=2), sliding: array(dtype=Any, ndim=2), sticking: array(dtype=Any, ndim=2),
-    rolling: array(dtype=Any, ndim=2), cohesion: array(dtype=Any, ndim=2), adhesion: array(dtype=Any, ndim=2),
+    young: array(dtype=Any),
+    poisson: array(dtype=Any),
+    stiffness: array(dtype=Any),
+    restitution: array(dtype=Any, ndim=2),
+    sliding: array(dtype=Any, ndim=2),
+    sticking: array(dtype=Any, ndim=2),
+    rolling: array(dtype=Any, ndim=2),
+    cohesion: array(dtype=Any, ndim=2),
+    adhesion: array(dtype=Any, ndim=2),
     table: array(dtype=Any, ndim=3),
-):  # fmt: skip
+):
     """1/E* = sum (1 - nu^2) / E, 1/G* = sum 2 (2 - nu) (1 + nu) / E; springs in a row."""
     a, b = tid()
     soft_a, soft_b = (1.0 - poisson[a] * poisson[a]) / young[a], (1.0 - poisson[b] * poisson[b]) / young[b]
@@ -167,10 +183,15 @@ def _tabulate_grains(
 
 @kernel
 def _tabulate_walls(
-    young: array(dtype=Any), poisson: array(dtype=Any), stiffness: array(dtype=Any), rolling: array(dtype=Any, ndim=2),
-    restitution: array(dtype=Any), sliding: array(dtype=Any), sticking: array(dtype=Any),
+    young: array(dtype=Any),
+    poisson: array(dtype=Any),
+    stiffness: array(dtype=Any),
+    rolling: array(dtype=Any, ndim=2),
+    restitution: array(dtype=Any),
+    sliding: array(dtype=Any),
+    sticking: array(dtype=Any),
     table: array(dtype=Any, ndim=3),
-):  # fmt: skip
+):
     """E* = E / (1 - nu^2) and G* = G / (2 - nu): the wall does not give way."""
     a, s = tid()
     nu = poisson[a]

@@ -6,9 +6,8 @@ import functools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ...core.language import (
-    Array, Float, Quat, Vec, array, generic_struct, int32, kernel, tid, vector, zeros, zeros_like,
-)  # fmt: skip
+from ...core.language import Array, Float, Quat, Vec, array, int32
+from ...core.language import generic_struct, kernel, tid, vector, zeros, zeros_like
 from ...core.runtime.arrays.creation import copy
 from ...core.types.compounds import quaternion as quaternion_type
 from ..neighbours.verlet_list import note_moved, position
@@ -176,10 +175,18 @@ class Packed:
 
 @kernel
 def load(
-    origin: Any, particle_q: array(dtype=Any), particle_rest: array(dtype=Any), particle_qd: array(dtype=Any),
-    particle_w: array(dtype=Any), particle_rotation: array(dtype=Any), particle_f: array(dtype=Any),
-    radius: array(dtype=Any), mass: array(dtype=Any), world: array(dtype=int32), g: Any,
-):  # fmt: skip
+    origin: Any,
+    particle_q: array(dtype=Any),
+    particle_rest: array(dtype=Any),
+    particle_qd: array(dtype=Any),
+    particle_w: array(dtype=Any),
+    particle_rotation: array(dtype=Any),
+    particle_f: array(dtype=Any),
+    radius: array(dtype=Any),
+    mass: array(dtype=Any),
+    world: array(dtype=int32),
+    g: Any,
+):
     """Put a state into the order of the cells."""
     k = tid()
     i = g.number[k]
@@ -197,9 +204,14 @@ def load(
 
 @kernel
 def store(
-    origin: Any, g: Any, particle_q: array(dtype=Any), particle_rest: array(dtype=Any), particle_qd: array(dtype=Any),
-    particle_w: array(dtype=Any), particle_rotation: array(dtype=Any),
-):  # fmt: skip
+    origin: Any,
+    g: Any,
+    particle_q: array(dtype=Any),
+    particle_rest: array(dtype=Any),
+    particle_qd: array(dtype=Any),
+    particle_w: array(dtype=Any),
+    particle_rotation: array(dtype=Any),
+):
     """Put a state back into the order of the model."""
     k = tid()
     i = g.number[k]

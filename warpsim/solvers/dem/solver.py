@@ -141,9 +141,13 @@ class SolverDEM(Fixed):
     # ----- one step -------------------------------------------------------------------------------
 
     def step(
-        self, state_in: State, state_out: State, control: Control | None = None, contacts: None = None,
+        self,
+        state_in: State,
+        state_out: State,
+        control: Control | None = None,
+        contacts: None = None,
         dt: float | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Advance by `dt` [s] from one state to another, or in place.
 
         control: None is that of the model at rest. contacts: None, grains find their own. Raises `StateError` for
@@ -356,18 +360,26 @@ def _check(
     solver: SolverDEM, radius: np.ndarray, number: np.ndarray, kinds: int, period: Sequence[float], skin: float | None
 ) -> None:
     """Raise `ModelError` for arguments that are no grains."""
-    refuse((
-        (solver.law not in tuple(LAWS), f"law is {solver.law!r}", ", ".join(map(repr, LAWS))),
-        (solver.rolling not in ROLLING_MODELS, f"rolling is {solver.rolling!r}", "None, 'constant' or 'spring'"),
-        (bool((radius <= 0.0).any()), f"a grain has the radius {radius.min(initial=1.0):g} m", "above 0"),
-        (not np.isfinite(radius).all(), f"a grain has the radius {radius.max(initial=0.0):g} m", "a finite number"),
-        (bool(((number < 0) | (number >= kinds)).any()), "particle_material names a material that is not there",
-         f"0 to {kinds - 1}"),
-        (solver.overlaps not in OVERLAPS, f"overlaps is {solver.overlaps!r}", ", ".join(map(repr, OVERLAPS))),
-        (skin is not None and not (isinstance(skin, Real) and 0.0 < skin < math.inf), f"skin is {shown(skin)}",
-         "above 0 [m]"),
-        period_problem(period),
-    ))  # fmt: skip
+    refuse(
+        (
+            (solver.law not in tuple(LAWS), f"law is {solver.law!r}", ", ".join(map(repr, LAWS))),
+            (solver.rolling not in ROLLING_MODELS, f"rolling is {solver.rolling!r}", "None, 'constant' or 'spring'"),
+            (bool((radius <= 0.0).any()), f"a grain has the radius {radius.min(initial=1.0):g} m", "above 0"),
+            (not np.isfinite(radius).all(), f"a grain has the radius {radius.max(initial=0.0):g} m", "a finite number"),
+            (
+                bool(((number < 0) | (number >= kinds)).any()),
+                "particle_material names a material that is not there",
+                f"0 to {kinds - 1}",
+            ),
+            (solver.overlaps not in OVERLAPS, f"overlaps is {solver.overlaps!r}", ", ".join(map(repr, OVERLAPS))),
+            (
+                skin is not None and not (isinstance(skin, Real) and 0.0 < skin < math.inf),
+                f"skin is {shown(skin)}",
+                "above 0 [m]",
+            ),
+            period_problem(period),
+        )
+    )
     reach = 2.0 * float(radius.max(initial=0.0))
     if any(0.0 < length < 2.0 * reach for length in period):
         expected = f"at least two diameters of the largest grain, {2.0 * reach:g} m"

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.language import (
-    Array, Float, Vec, array, atomic_add, cross, dot, func, generic_struct, int32, kernel, tid, uint64, vector,
-)  # fmt: skip
+from ...core.language import Array, Float, Vec, array, int32, uint64
+from ...core.language import atomic_add, cross, dot, func, generic_struct, kernel, tid, vector
 from ...core.lib.quaternions import quat_rotate
 from ...core.lib.spatial import spatial_top
 from ...core.lib.transforms import transform_get_rotation, transform_get_translation
@@ -83,18 +82,23 @@ def add_reaction(reaction: array(dtype=Any), s: int, share: Any, force: Any, arm
 
 
 @functools.cache
-def wall_kernel(
-    shape_type: int, law: str, rolling: str | None, limited: bool, periodic: bool, many: bool
-) -> Any:  # fmt: skip
+def wall_kernel(shape_type: int, law: str, rolling: str | None, limited: bool, periodic: bool, many: bool) -> Any:
     """The kernel of contacts between grains and one shape, or, with many, that of each one's world."""
     imaged = has_images(shape_type, periodic)
     distance, contact = DISTANCE[ShapeType(shape_type)], contact_of(law, rolling, limited)
 
     @kernel
     def touch_wall(
-        wall: Any, g: Any, table: array(dtype=Any, ndim=3), margin: array(dtype=Any), scale: array(dtype=Any),
-        heights: array(dtype=Any, ndim=2), pose: array(dtype=Any), twist: array(dtype=Any), reaction: array(dtype=Any),
-    ):  # fmt: skip
+        wall: Any,
+        g: Any,
+        table: array(dtype=Any, ndim=3),
+        margin: array(dtype=Any),
+        scale: array(dtype=Any),
+        heights: array(dtype=Any, ndim=2),
+        pose: array(dtype=Any),
+        twist: array(dtype=Any),
+        reaction: array(dtype=Any),
+    ):
         i, s, there = tid(), wall.s, True
         if many:
             s = wall.numbers[g.world[i]]

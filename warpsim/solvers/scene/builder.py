@@ -77,10 +77,8 @@ class ModelBuilder:
         self.pressures = Rows("pressures", target=0, compliance=0)
         self.pressure_faces: list[np.ndarray] = []
         self.tethers = Rows("tethers", ("indices",), indices=2, length=0)
-        self.shapes = Rows(
-            "shapes", ("type", "source"), type=0, transform=7, scale=3, mu=0, mu_static=0, restitution=0, margin=0,
-            source=0,
-        )  # fmt: skip
+        surface = {"mu": 0, "mu_static": 0, "restitution": 0, "margin": 0}
+        self.shapes = Rows("shapes", ("type", "source"), type=0, transform=7, scale=3, **surface, source=0)
         self.sources: list[Any] = []
         self.worlds = Rows("worlds", ("particles", "shapes", "first"), gravity=3, particles=0, shapes=0, first=0)
 
@@ -185,10 +183,8 @@ class ModelBuilder:
         if tri_shear is not None:
             shear = one_each(tri_shear, "tri_shear", count, "triangles")
         rest = cloth.flatten(self.particles["q"], faces) if material is None else numbers(material, "material")
-        return self.triangles.add(
-            count, indices=faces, ke=ke, shear=shear, nu=nu, damping=damping, drag=drag, lift=lift,
-            rest=rest.reshape(count, 6),
-        )  # fmt: skip
+        membrane = {"ke": ke, "shear": shear, "nu": nu, "damping": damping, "rest": rest.reshape(count, 6)}
+        return self.triangles.add(count, indices=faces, drag=drag, lift=lift, **membrane)
 
     @checked
     def add_tetrahedron(self, i: int, j: int, k: int, l: int, **material: ArrayLike) -> int:  # noqa: E741
@@ -298,10 +294,8 @@ class ModelBuilder:
         if source is not None:
             number = len(self.sources)
             self.sources.append(source)
-        return self.shapes.add(
-            1, type=int(shape_type), transform=pose, scale=scale, mu=cfg.mu, mu_static=static,
-            restitution=cfg.restitution, margin=cfg.margin, source=number,
-        )[0]  # fmt: skip
+        surface = {"mu": cfg.mu, "mu_static": static, "restitution": cfg.restitution, "margin": cfg.margin}
+        return self.shapes.add(1, type=int(shape_type), transform=pose, scale=scale, source=number, **surface)[0]
 
     @checked
     def add_ground_plane(self, height: float = 0.0, cfg: ShapeConfig | None = None) -> int:
@@ -309,15 +303,17 @@ class ModelBuilder:
         return self.add_shape_plane(self.up, height * self.up, cfg)
 
     @checked
-    def add_shape_plane(self, normal: ArrayLike = (0.0, 0.0, 1.0), point: ArrayLike = (0.0, 0.0, 0.0),
-                        cfg: ShapeConfig | None = None) -> int:  # fmt: skip
+    def add_shape_plane(
+        self, normal: ArrayLike = (0.0, 0.0, 1.0), point: ArrayLike = (0.0, 0.0, 0.0), cfg: ShapeConfig | None = None
+    ) -> int:
         """The half space behind the plane through `point` [m]; free is the side of `normal`."""
         pose = [*numbers(point, "point", (3,)), *rotation_onto(normal)]
         return self.add_shape(ShapeType.PLANE, pose, cfg=cfg)
 
     @checked
-    def add_shape_sphere(self, xform: ArrayLike | None = None, radius: float = 1.0, cfg: ShapeConfig | None = None,
-                         hollow: bool = False) -> int:  # fmt: skip
+    def add_shape_sphere(
+        self, xform: ArrayLike | None = None, radius: float = 1.0, cfg: ShapeConfig | None = None, hollow: bool = False
+    ) -> int:
         """A ball, or the vessel of that form; radius [m]."""
         kind = ShapeType.HOLLOW_SPHERE if hollow else ShapeType.SPHERE
         return self.add_shape(kind, xform, (_size(radius), 0.0, 0.0), cfg)
@@ -368,9 +364,13 @@ class ModelBuilder:
 
     @checked
     def add_shape_heightfield(
-        self, xform: ArrayLike | None = None, heights: ArrayLike | None = None, hx: float = 1.0, hy: float = 1.0,
+        self,
+        xform: ArrayLike | None = None,
+        heights: ArrayLike | None = None,
+        hx: float = 1.0,
+        hy: float = 1.0,
         cfg: ShapeConfig | None = None,
-    ) -> int:  # fmt: skip
+    ) -> int:
         """A surface z = heights[i, j] [m] over |x| <= hx, |y| <= hy, the first index along x."""
         table = numbers(heights, "heights")
         if table.ndim != 2 or min(table.shape) < 2 or not np.isfinite(table).all():

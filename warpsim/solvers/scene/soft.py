@@ -36,9 +36,16 @@ def lame(youngs_modulus: float, poissons_ratio: float) -> tuple[float, float]:
 
 @checked
 def add_grid(
-    builder: ModelBuilder, pos: ArrayLike, rot: ArrayLike, vel: ArrayLike, dims: tuple[int, int, int],
-    cells: tuple[float, float, float], density: float, fix: Any = None, **options: Any,
-) -> range:  # fmt: skip
+    builder: ModelBuilder,
+    pos: ArrayLike,
+    rot: ArrayLike,
+    vel: ArrayLike,
+    dims: tuple[int, int, int],
+    cells: tuple[float, float, float],
+    density: float,
+    fix: Any = None,
+    **options: Any,
+) -> range:
     """A block of dims cells of size cells [m], from the origin of its frame on, five tetrahedra each.
 
     density [kg/m^3]. fix: a function of rest points (n, 3) in the frame that says which particles get mass 0.

@@ -174,10 +174,8 @@ def _line_table(module: ll.Module, kernel: ll.Function, place: Location) -> Any:
     }
     compiled = module.add_debug_info("DICompileUnit", unit, is_distinct=True)
     nothing = module.add_debug_info("DISubroutineType", {"types": module.add_metadata([None])})
-    function = {
-        "name": KERNEL, "linkageName": KERNEL, "scope": file, "file": file, "line": place.line, "type": nothing,
-        "isLocal": False, "isDefinition": True, "scopeLine": place.line, "isOptimized": True, "unit": compiled,
-    }  # fmt: skip
+    function = {"name": KERNEL, "linkageName": KERNEL, "scope": file, "file": file, "line": place.line, "type": nothing}
+    function |= {"isLocal": False, "isDefinition": True, "scopeLine": place.line, "isOptimized": True, "unit": compiled}
     scope = module.add_debug_info("DISubprogram", function, is_distinct=True)
     kernel.set_metadata("dbg", scope)
     module.add_named_metadata("llvm.dbg.cu", compiled)

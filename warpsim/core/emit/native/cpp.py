@@ -56,12 +56,20 @@ def cpp_source(unit: Unit) -> str:
     declared, entry = ", ".join(_parameters(unit, types)), list(_entry(unit, types, function))
     includes = "".join(f"{line.strip()}\n" for line in _INCLUDE.findall(unit.text))
     lines = [
-        "#define WP_REVERSE" if unit.reverse else "", includes, '#line 1 "snippet.h"', prelude(),
-        '#line 1 "unit.cpp"', _EXPORT, *types.definitions,
+        "#define WP_REVERSE" if unit.reverse else "",
+        includes,
+        '#line 1 "snippet.h"',
+        prelude(),
+        '#line 1 "unit.cpp"',
+        _EXPORT,
+        *types.definitions,
         f"static WP_FN {returned} {function}({declared}) {{",
-        f'#line 1 "{file_name(unit)}"', _INCLUDE.sub("", unit.text), "}",
-        '#line 1 "unit.cpp"', *entry,
-    ]  # fmt: skip
+        f'#line 1 "{file_name(unit)}"',
+        _INCLUDE.sub("", unit.text),
+        "}",
+        '#line 1 "unit.cpp"',
+        *entry,
+    ]
     return "\n".join(lines) + "\n"
 
 

@@ -44,13 +44,12 @@ def _quotient(x: Any, y: Any) -> Any:
     return (x - _remainder(x, y)) // y
 
 
-_BINARY: dict[type[ast.AST], tuple[str, Any]] = {
-    ast.Add: ("add", operator.add), ast.Sub: ("sub", operator.sub), ast.Mult: ("mul", operator.mul),
-    ast.MatMult: ("mul", operator.matmul), ast.Div: ("div", _quotient),
-    ast.FloorDiv: ("floordiv", operator.floordiv), ast.Mod: ("mod", _remainder), ast.Pow: ("pow", operator.pow),
-    ast.BitAnd: ("bit_and", operator.and_), ast.BitOr: ("bit_or", operator.or_), ast.BitXor: ("bit_xor", operator.xor),
-    ast.LShift: ("lshift", operator.lshift), ast.RShift: ("rshift", operator.rshift),
-}  # fmt: skip
+_BINARY: dict[type[ast.AST], tuple[str, Any]] = {ast.Add: ("add", operator.add), ast.Sub: ("sub", operator.sub)}
+_BINARY |= {ast.Mult: ("mul", operator.mul), ast.MatMult: ("mul", operator.matmul), ast.Div: ("div", _quotient)}
+_BINARY |= {ast.FloorDiv: ("floordiv", operator.floordiv), ast.Mod: ("mod", _remainder), ast.Pow: ("pow", operator.pow)}
+_BINARY |= {ast.BitAnd: ("bit_and", operator.and_), ast.BitOr: ("bit_or", operator.or_)}
+_BINARY |= {ast.BitXor: ("bit_xor", operator.xor), ast.LShift: ("lshift", operator.lshift)}
+_BINARY |= {ast.RShift: ("rshift", operator.rshift)}
 _UNARY: dict[type[ast.AST], tuple[str, Any]] = {
     ast.USub: ("neg", operator.neg),
     ast.UAdd: ("pos", operator.pos),

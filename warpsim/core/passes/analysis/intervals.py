@@ -143,11 +143,10 @@ def _count(t: type, a: Interval) -> Interval:
     return Interval(0, 64, 0)
 
 
-TRANSFER: dict[str, Callable[..., Interval]] = {
-    "add": _add, "sub": _sub, "mul": _mul, "div": _div, "floordiv": _div, "mod": _mod, "min": _min, "max": _max,
-    "lesser": _min, "greater": _max, "bit_and": _bit_and, "bit_or": _bit_or, "bit_xor": _bit_or, "lshift": _lshift,
-    "rshift": _rshift, "neg": _neg, "abs": _abs, "cast": _cast, "bit_count": _count,
-}  # fmt: skip
+TRANSFER: dict[str, Callable[..., Interval]] = {"add": _add, "sub": _sub, "mul": _mul, "div": _div, "floordiv": _div}
+TRANSFER |= {"mod": _mod, "min": _min, "max": _max, "lesser": _min, "greater": _max, "bit_and": _bit_and}
+TRANSFER |= {"bit_or": _bit_or, "bit_xor": _bit_or, "lshift": _lshift, "rshift": _rshift, "neg": _neg, "abs": _abs}
+TRANSFER |= {"cast": _cast, "bit_count": _count}
 """The limits of a result, from its type and the limits of the operands."""
 
 

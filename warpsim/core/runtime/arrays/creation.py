@@ -28,11 +28,8 @@ if TYPE_CHECKING:
     from .indexed import indexedarray
 
 
-__all__ = [
-    "clone", "copy", "dtype_from_numpy", "dtype_to_numpy", "empty", "empty_like", "from_dlpack",
-    "from_numpy", "from_ptr", "full", "full_like", "ones", "ones_like", "to_dlpack", "zeros",
-    "zeros_like",
-]  # fmt: skip
+__all__ = ["clone", "copy", "dtype_from_numpy", "dtype_to_numpy", "empty", "empty_like", "from_dlpack", "from_numpy"]
+__all__ += ["from_ptr", "full", "full_like", "ones", "ones_like", "to_dlpack", "zeros", "zeros_like"]
 
 
 # ----- new arrays -------------------------------------------------------------------------------

@@ -21,11 +21,9 @@ if TYPE_CHECKING:
     from ..devices.device import Device
 
 
-FORMATS: dict[type, str] = {
-    scalars.bool_: "?", scalars.int8: "b", scalars.uint8: "B", scalars.int16: "h", scalars.uint16: "H",
-    scalars.int32: "i", scalars.uint32: "I", scalars.int64: "q", scalars.uint64: "Q",
-    scalars.float16: "e", scalars.float32: "f", scalars.float64: "d",
-}  # fmt: skip
+FORMATS: dict[type, str] = {scalars.bool_: "?", scalars.int8: "b", scalars.uint8: "B", scalars.int16: "h"}
+FORMATS |= {scalars.uint16: "H", scalars.int32: "i", scalars.uint32: "I", scalars.int64: "q", scalars.uint64: "Q"}
+FORMATS |= {scalars.float16: "e", scalars.float32: "f", scalars.float64: "d"}
 
 
 def format_of(t: type) -> str:

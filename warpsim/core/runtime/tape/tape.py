@@ -129,10 +129,9 @@ class Tape(Unique):
     def __exit__(self, *error: object) -> None:
         tapes = saved_contents.active()
         if not tapes or tapes[-1] is not self:
-            raise TapeError(
-                "a tape ends that " + ("is not the innermost one" if self in tapes else "does not record")
-                + "\nexpected: tapes end in the opposite order of their beginnings, on their thread"
-            )  # fmt: skip
+            state = "is not the innermost one" if self in tapes else "does not record"
+            order = "tapes end in the opposite order of their beginnings, on their thread"
+            raise TapeError(f"a tape ends that {state}\nexpected: {order}")
         saved_contents.set_active(tapes[:-1])
         self.session.close()
 
@@ -428,10 +427,8 @@ class Tape(Unique):
         choose_longest_node_name: of several names the longest, else the first. ignore_graph_scopes: no boxes
         for scopes. graph_direction: LR, RL, TB or BT. Raises `TapeError` for options that do not fit.
         """
-        options = PictureOptions(
-            simplify_graph, hide_readonly_arrays, choose_longest_node_name, ignore_graph_scopes, graph_direction,
-            caller_names(),
-        )  # fmt: skip
+        looks = (simplify_graph, hide_readonly_arrays, choose_longest_node_name, ignore_graph_scopes)
+        options = PictureOptions(*looks, graph_direction, caller_names())
         inputs = Tracked("track_inputs", track_inputs, track_input_names)
         outputs = Tracked("track_outputs", track_outputs, track_output_names)
         return visualize(items_of(self.log, self.scopes), filename, array_labels, (inputs, outputs), options)

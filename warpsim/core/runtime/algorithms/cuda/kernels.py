@@ -152,9 +152,16 @@ def count_digits(keys: _Any, count: int, shift: Any, mask: Any, chunks: int, cou
 
 @kernel
 def place_digits(
-    keys: _Any, values: _Any, count: int, shift: Any, mask: Any, chunks: int, places: _Ints, keys_out: _Any,
+    keys: _Any,
+    values: _Any,
+    count: int,
+    shift: Any,
+    mask: Any,
+    chunks: int,
+    places: _Ints,
+    keys_out: _Any,
     values_out: _Any,
-):  # fmt: skip
+):
     """Move keys and values to their places, which start at `places` for each digit of a chunk."""
     k = tid()
     first = k * RADIX_CHUNK

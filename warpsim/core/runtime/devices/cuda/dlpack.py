@@ -67,8 +67,8 @@ def _functions() -> NativeObject:
 
 
 def _link() -> NativeObject:
-    names = ["Py_IsInitialized", "PyGILState_Ensure", "PyGILState_Release", "Py_DecRef", "PyMem_RawFree",
-             "PyCapsule_IsValid", "PyCapsule_GetPointer"]  # fmt: skip
+    names = ["Py_IsInitialized", "PyGILState_Ensure", "PyGILState_Release", "Py_DecRef", "PyMem_RawFree"]
+    names += ["PyCapsule_IsValid", "PyCapsule_GetPointer"]
     symbols = {name: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0 for name in names}
     return NativeObject(assemble(Path(__file__).with_name("dlpack.ll").read_text(encoding="utf-8"), opt=1), symbols)
 
