@@ -138,8 +138,9 @@ def volume():
 
 
 def use_volume(v):
-    return [launched(ask_volume, float, v.id), v.get_tiles().numpy(), v.get_voxels().numpy(), v.leaf_values.numpy(),
-            v.to_numpy() if hasattr(v, "to_numpy") else 0, v.get_grid_info().name, v.get_active_stats().voxel_count]
+    arrays = [v.get_tiles().numpy(), v.get_voxels().numpy(), v.leaf_values.numpy()]
+    contents, count = v.to_numpy() if hasattr(v, "to_numpy") else 0, v.get_active_stats().voxel_count
+    return [launched(ask_volume, float, v.id), *arrays, contents, v.get_grid_info().name, count]
 
 
 def tiles():
@@ -320,10 +321,10 @@ def use_tape(t):
 
 def builder():
     b = solvers.ModelBuilder()
-    b.add_cloth_grid(pos=(0.0, 0.3, 0.0), rot=(0.0, 0.0, 0.0, 1.0), vel=(0.0, 0.0, 0.0), dim_x=2, dim_y=2, cell_x=0.1,
-                     cell_y=0.1, mass=0.01, spring_ke=1e3, edge_ke=1e-4, tri_ke=100.0, tri_drag=0.1)  # fmt: skip
-    b.add_soft_grid(pos=(0.0, 0.6, 0.0), rot=(0.0, 0.0, 0.0, 1.0), vel=(0.0, 0.0, 0.0), dim_x=1, dim_y=1, dim_z=1,
-                    cell_x=0.1, cell_y=0.1, cell_z=0.1, density=100.0)  # fmt: skip
+    upright, still = (0.0, 0.0, 0.0, 1.0), (0.0, 0.0, 0.0)
+    linen = {"spring_ke": 1e3, "edge_ke": 1e-4, "tri_ke": 100.0, "tri_drag": 0.1}
+    b.add_cloth_grid((0.0, 0.3, 0.0), upright, still, 2, 2, 0.1, 0.1, mass=0.01, **linen)
+    b.add_soft_grid((0.0, 0.6, 0.0), upright, still, 1, 1, 1, 0.1, 0.1, 0.1, density=100.0)
     b.add_attachment(0, target=(0.0, 0.3, 0.0))
     b.add_shape_sphere((0.1, 0.1, 0.1, 0.0, 0.0, 0.0, 1.0), radius=0.1)
     b.add_shape_mesh((0.0, -1.0, 0.0, 0.0, 0.0, 0.0, 1.0), box_mesh())

@@ -151,8 +151,8 @@ def physics():
     """A model, and solvers, states and contacts of it; a sea."""
     solvers = warpsim.solvers
     builder = solvers.ModelBuilder()
-    builder.add_cloth_grid(pos=(0.0, 1.0, 0.0), rot=(0.0, 0.0, 0.0, 1.0), vel=(0.0, 0.0, 0.0), dim_x=2, dim_y=2,
-                           cell_x=0.1, cell_y=0.1, mass=0.01, spring_ke=1e3)  # fmt: skip
+    upright = (0.0, 0.0, 0.0, 1.0)
+    builder.add_cloth_grid((0.0, 1.0, 0.0), upright, (0.0, 0.0, 0.0), 2, 2, 0.1, 0.1, mass=0.01, spring_ke=1e3)
     builder.add_ground_plane()
     model = builder.finalize("cpu")
     made = [builder, model, model.state(), model.control(), solvers.Contacts(model), solvers.SurfaceContacts(model)]
@@ -195,12 +195,10 @@ def plain():
     ]  # fmt: skip
 
 
-LIKELY = {
-    "device": ["cpu", "interp", None, "cpu"], "dtype": [float, int, wp.vec3, wp.float64, Record], "kernel": [scale,
-    add, look], "shape": [3, (2, 3), (4,), 0], "dim": [0, 1, 5, (2, 3), 1000], "requires_grad": [True, False], "n": [0,
-    1, 5], "radius": [0.5], "lr": [0.1], "axis": [0, 1], "tol": [1e-3], "maxiter": [3], "length": [3, 4], "filename":
-    ["x.nvdb"], "path": ["x.obj"],
-}  # fmt: skip
+LIKELY = {"device": ["cpu", "interp", None, "cpu"], "dtype": [float, int, wp.vec3, wp.float64, Record]}
+LIKELY |= {"kernel": [scale, add, look], "shape": [3, (2, 3), (4,), 0], "dim": [0, 1, 5, (2, 3), 1000]}
+LIKELY |= {"requires_grad": [True, False], "n": [0, 1, 5], "radius": [0.5], "lr": [0.1], "axis": [0, 1], "tol": [1e-3]}
+LIKELY |= {"maxiter": [3], "length": [3, 4], "filename": ["x.nvdb"], "path": ["x.obj"]}
 
 
 # ----- calls --------------------------------------------------------------------------------------

@@ -247,8 +247,8 @@ class Caller:
 
 
 def is_layout(how):
-    return how in {"shorter", "empty", "longer", "another dtype", "wider dtype", "a row more", "another device",
-                   "NumPy", "strided", "equal", "None", "text", "object", "list", "deleted"}  # fmt: skip
+    arrays = {"shorter", "empty", "longer", "another dtype", "wider dtype", "a row more", "another device"}
+    return how in arrays | {"NumPy", "strided", "equal", "None", "text", "object", "list", "deleted"}
 
 
 def described(error):
@@ -296,8 +296,8 @@ def run(seed, count, seconds=600):
                 totals[word] = totals.get(word, 0) + number
             break
         last = next((line for line in reversed(lines) if "call" in line), None)
-        failures.append({"failed": "ended", "code": done.returncode, "seed": seed, "at": done.stderr[-1500:],
-                         "number": last and last["call"], "text": last and last["text"]})  # fmt: skip
+        end = {"failed": "ended", "code": done.returncode, "seed": seed, "at": done.stderr[-1500:]}
+        failures.append({**end, "number": last and last["call"], "text": last and last["text"]})
         totals["ended"] = totals.get("ended", 0) + 1
         if last is None:
             break

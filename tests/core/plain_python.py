@@ -104,10 +104,9 @@ def _operator(name, reflected=False):
     return apply
 
 
-for _python, _row in {
-    "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floordiv", "mod": "mod", "and": "bit_and",
-    "or": "bit_or", "xor": "bit_xor", "lshift": "lshift", "rshift": "rshift",
-}.items():  # fmt: skip
+_BINARY = {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floordiv", "mod": "mod"}
+_BINARY |= {"and": "bit_and", "or": "bit_or", "xor": "bit_xor", "lshift": "lshift", "rshift": "rshift"}
+for _python, _row in _BINARY.items():
     setattr(Plain, f"__{_python}__", _operator(_row))
     setattr(Plain, f"__r{_python}__", _operator(_row, reflected=True))
 for _row in ("lt", "le", "gt", "ge", "eq", "ne"):

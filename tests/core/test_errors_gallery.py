@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 
 import warpsim as wp
-from warpsim.errors import (
-    ArgumentCountError, ArgumentTypeError, DeviceError, DimensionError, KernelAttributeError, KernelErrors,
-    KernelLookupError, KernelNameError, KernelTypeError, LaunchError, ReadOnlyError,
-    RecursionNotSupportedError, UnassignedLocalError, UnsupportedSyntaxError, WarpsimError,
-)  # fmt: skip
+from warpsim.errors import ArgumentCountError, ArgumentTypeError, DeviceError, DimensionError, KernelAttributeError
+from warpsim.errors import KernelErrors, KernelLookupError, KernelNameError, KernelTypeError, LaunchError, ReadOnlyError
+from warpsim.errors import RecursionNotSupportedError, UnassignedLocalError, UnsupportedSyntaxError, WarpsimError
 
 Floats = wp.array(dtype=float)
 COUNTER = 0
@@ -279,9 +277,11 @@ def numpy_function(x: Floats):
 
 
 @wrong(
-    KernelTypeError, "wp.sin(x[0], 2.0)", "sin: no overload for (float32, float literal)",
+    KernelTypeError,
+    "wp.sin(x[0], 2.0)",
+    "sin: no overload for (float32, float literal)",
     "expected: one of sin(x: Float)",
-)  # fmt: skip
+)
 def wrong_count(x: Floats):
     x[0] = wp.sin(x[0], 2.0)
 

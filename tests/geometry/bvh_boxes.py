@@ -58,10 +58,8 @@ def _inverted(rng, n):
     return np.where(swap, upper, lower), np.where(swap, lower, upper)
 
 
-KINDS = {
-    "scattered": _scattered, "clustered": _clustered, "points": _points, "flat": _flat, "plane": _plane,
-    "cells": _cells, "equal": _equal, "spiral": _spiral, "nested": _nested, "inverted": _inverted,
-}  # fmt: skip
+KINDS = {"scattered": _scattered, "clustered": _clustered, "points": _points, "flat": _flat, "plane": _plane}
+KINDS |= {"cells": _cells, "equal": _equal, "spiral": _spiral, "nested": _nested, "inverted": _inverted}
 DEFAULTS = {}
 """How tests build trees where they do not say: `constructor`, see `conftest`."""
 

@@ -7,10 +7,9 @@ from hypothesis import strategies as st
 import warpsim as wp
 
 CUBE = np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0], [0, 0, 1], [1, 0, 1], [1, 1, 1], [0, 1, 1]], np.float32)
-CUBE_FACES = np.array(
-    [[0, 3, 2], [0, 2, 1], [4, 5, 6], [4, 6, 7], [0, 1, 5], [0, 5, 4],
-     [2, 3, 7], [2, 7, 6], [0, 4, 7], [0, 7, 3], [1, 2, 6], [1, 6, 5]], np.int32,
-)  # fmt: skip
+CUBE_FACES = np.fromstring(
+    "0 3 2  0 2 1  4 5 6  4 6 7  0 1 5  0 5 4  2 3 7  2 7 6  0 4 7  0 7 3  1 2 6  1 6 5", np.int32, sep=" "
+).reshape(-1, 3)
 
 
 def sphere(n, bumps=0.2):

@@ -232,10 +232,11 @@ def test_traced_programs_compute_the_same(tracer, program):
         assert_traced(tracer, program, name)
 
 
-@pytest.mark.parametrize("tracer, program", [
-    ("export", "value"), ("export", "autograd"), ("strict export", "value"), ("export of any size", "value"),
-    ("compile, eager", "grad"), ("compile, aot_eager", "grad"), ("compile, aot_eager", "jvp"),
-])  # fmt: skip
+TRACED = [("export", "value"), ("export", "autograd"), ("strict export", "value"), ("export of any size", "value")]
+TRACED += [("compile, eager", "grad"), ("compile, aot_eager", "grad"), ("compile, aot_eager", "jvp")]
+
+
+@pytest.mark.parametrize("tracer, program", TRACED)
 def test_exported_and_compiled_programs_compute_the_same(tracer, program):
     assert_traced(tracer, program, "kernel")
 

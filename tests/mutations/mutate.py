@@ -46,10 +46,8 @@ def package_with(fault: Fault | None) -> Iterator[Path]:
 
 def run(folder: Path, test: str, tests: Path = TESTS) -> int:
     """The exit code of a test against the package in a folder: 0 for no failure, 1 for one."""
-    command = [
-        sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--assembly=off", "-c",
-        str(tests.parent / "pyproject.toml"), "--rootdir", str(tests.parent), str(tests / test),
-    ]  # fmt: skip
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--assembly=off", "-c"]
+    command += [str(tests.parent / "pyproject.toml"), "--rootdir", str(tests.parent), str(tests / test)]
     environment = {
         **os.environ,
         "PYTHONPATH": str(folder),

@@ -92,12 +92,12 @@ def test_a_reset_begins_anew_after_convergence():
     np.testing.assert_allclose(x.numpy() < 2.0, True)
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [{"history": 0}, {"history": 2.5}, {"first_step": math.nan}, {"first_step": math.inf}, {"first_step": 0.0},
-     {"tolerance_grad": math.nan}, {"tolerance_grad": -1.0}, {"tolerance_loss": math.nan}, {"tolerance_loss": -1.0}],
-    ids=str,
-)  # fmt: skip
+SETTINGS = [{"history": 0}, {"history": 2.5}, {"first_step": math.nan}, {"first_step": math.inf}, {"first_step": 0.0}]
+SETTINGS += [{"tolerance_grad": math.nan}, {"tolerance_grad": -1.0}, {"tolerance_loss": math.nan}]
+SETTINGS += [{"tolerance_loss": -1.0}]
+
+
+@pytest.mark.parametrize("wrong", SETTINGS, ids=str)
 def test_lbfgs_refuses_settings_that_mean_nothing(wrong):
     with pytest.raises(ValueError, match="expected: "):
         LBFGS([parameters(wp.float32, 2)], **wrong)

@@ -114,10 +114,8 @@ def meshes() -> None:
 def solver() -> None:
     """A cloth falls freely, then lies on the ground."""
     builder = ModelBuilder()
-    builder.add_cloth_grid(
-        pos=(0.0, 1.0, 0.0), rot=(0.7071068, 0.0, 0.0, 0.7071068), vel=(0.0, 0.0, 0.0), dim_x=8, dim_y=8, cell_x=0.05,
-        cell_y=0.05, mass=1.0e-3, spring_ke=1.0e4, edge_ke=1.0e-5,
-    )  # fmt: skip
+    lying, linen = (0.7071068, 0.0, 0.0, 0.7071068), {"spring_ke": 1.0e4, "edge_ke": 1.0e-5}
+    builder.add_cloth_grid((0.0, 1.0, 0.0), lying, (0.0, 0.0, 0.0), 8, 8, 0.05, 0.05, mass=1.0e-3, **linen)
     builder.add_ground_plane()
     model = builder.finalize()
     solver, state = SolverXPBD(model, substeps=4), model.state()

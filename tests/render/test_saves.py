@@ -45,8 +45,9 @@ def fall(args, stop=None, **more):
             count = 1 + round(5 * t)
             kinds = np.arange(count) % 2 if t > 0.25 else np.zeros(count, int)
             shape = (TRIANGLE, [[0, 1, 2]], (1.0, 0.0, 0.0))
-            film.usd.instances("copies", [shape, shape], x[[0] * count], [(0, 0, 0, 1)] * count, kinds=kinds,
-                               ids=np.arange(count))  # fmt: skip
+            film.usd.instances(
+                "copies", [shape, shape], x[[0] * count], [(0, 0, 0, 1)] * count, kinds=kinds, ids=np.arange(count)
+            )
             film.usd.sphere("ball", x[0], 0.1)
             scene.heights.append(float(x[0, 1]))
             scene.last = x  # a view of what the next frame overwrites
@@ -127,11 +128,14 @@ def test_a_run_that_goes_on_without_saves_writes_none(saved, tmp_path):
 # ----- refusals -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("words, told", [
-    (("--pull", 1.0), "argument --pull: the saved run has 2.0"),
-    (("--fps", 20), "argument --fps: the saved run has 10"),
-    (("--seconds", 2.0), "argument --seconds: the saved run has 1.0"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "words, told",
+    [
+        (("--pull", 1.0), "argument --pull: the saved run has 2.0"),
+        (("--fps", 20), "argument --fps: the saved run has 10"),
+        (("--seconds", 2.0), "argument --seconds: the saved run has 1.0"),
+    ],
+)
 def test_options_that_make_another_run_are_refused(saved, tmp_path, capsys, words, told):
     with pytest.raises(SystemExit):
         parse(tmp_path, "--resume", saved, *words)

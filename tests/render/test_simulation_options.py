@@ -26,13 +26,18 @@ def test_help_has_units_and_defaults():
     assert text.endswith("--mesh MESH any file")
 
 
-@pytest.mark.parametrize("given, told", [
-    ("--seconds -1", "argument --seconds: -1 is not above 0"), ("--fps 0", "argument --fps: 0 is not above 0"),
-    ("--seconds nan", "argument --seconds: nan is not above 0"), ("--seconds inf", "--seconds: inf is not above"),
-    ("--fps 2.5", "argument --fps: invalid int value: '2.5'"),
-    ("--tilt 81", "argument --tilt: 81 is not at least -80 and at most 80"),
-    ("--probes 7", "argument --probes: 7 is not at least 8"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "given, told",
+    [
+        ("--seconds -1", "argument --seconds: -1 is not above 0"),
+        ("--fps 0", "argument --fps: 0 is not above 0"),
+        ("--seconds nan", "argument --seconds: nan is not above 0"),
+        ("--seconds inf", "--seconds: inf is not above"),
+        ("--fps 2.5", "argument --fps: invalid int value: '2.5'"),
+        ("--tilt 81", "argument --tilt: 81 is not at least -80 and at most 80"),
+        ("--probes 7", "argument --probes: 7 is not at least 8"),
+    ],
+)
 def test_a_number_out_of_bounds_is_told_by_its_option_alone(given, told, capsys):
     parser = SimulationParser("A drop falls.")
     add_film_options(parser, "drop", seconds=2.0)

@@ -56,9 +56,9 @@ def flight(shape):
         fly(after)
     tape.backward(grads={after.particle_q: wp.array(weights, dtype=wp.vec3d)})
     assert (after.particle_q.numpy()[:, 1] > above).all()  # thrown back: nothing went through
-    arrays = {"q": start.particle_q, "qd": start.particle_qd, "mu": model.shape_mu, "e": model.shape_restitution,
-              "margin": model.shape_margin, "pose": control.shape_transform, "twist": control.shape_velocity,
-              "size": model.shape_scale}  # fmt: skip
+    arrays = {"q": start.particle_q, "qd": start.particle_qd, "mu": model.shape_mu, "e": model.shape_restitution}
+    arrays |= {"margin": model.shape_margin, "pose": control.shape_transform, "twist": control.shape_velocity}
+    arrays |= {"size": model.shape_scale}
     return arrays, lambda: fly(model.state()), {name: a.grad.numpy() for name, a in arrays.items()}, rounding
 
 

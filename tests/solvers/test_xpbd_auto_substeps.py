@@ -279,8 +279,10 @@ def test_gradients_are_those_of_the_chosen_numbers():
 def test_captures_and_loops_with_checkpoints_refuse_to_choose():
     model = springs().finalize(device="cpu")
     solver, state = SolverXPBD(model, "auto"), model.state(requires_grad=True)
-    with pytest.raises(StateError, match=r"captured in a graph.*the host chooses its substeps\nhelp: solver"), \
-            wp.ScopedCapture(device="cpu"):  # fmt: skip
+    with (
+        pytest.raises(StateError, match=r"captured in a graph.*the host chooses its substeps\nhelp: solver"),
+        wp.ScopedCapture(device="cpu"),
+    ):
         solver.step(state, state, dt=DT)
     with pytest.raises(StateError, match="in a loop with checkpoints"), wp.Tape():
         step = lambda k: solver.step(state, state, dt=DT)  # noqa: E731
@@ -316,10 +318,17 @@ def test_spellings_of_automatic_substeps(spelling):
     assert solver.substeps == AutoSubsteps()
 
 
-@pytest.mark.parametrize(("options", "problem"), [
-    ({"least": 0}, "least is 0"), ({"most": 2.5}, "most is 2.5"), ({"least": 9, "most": 8}, "least is 9, most is 8"),
-    ({"strain": 0.0}, "strain is 0.0"), ({"travel": -1.0}, "travel is -1.0"), ({"strain": math.nan}, "strain is nan"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"least": 0}, "least is 0"),
+        ({"most": 2.5}, "most is 2.5"),
+        ({"least": 9, "most": 8}, "least is 9, most is 8"),
+        ({"strain": 0.0}, "strain is 0.0"),
+        ({"travel": -1.0}, "travel is -1.0"),
+        ({"strain": math.nan}, "strain is nan"),
+    ],
+)
 def test_options_without_meaning_are_refused(options, problem):
     with pytest.raises(ModelError, match=f"{problem}.*\nexpected: "):
         AutoSubsteps(**options)

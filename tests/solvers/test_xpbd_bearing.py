@@ -78,8 +78,9 @@ def test_two_bars_bear_each_for_itself():
     """One of them is pushed, and the other does not notice."""
     builder = ModelBuilder(gravity=-G)
     for x in (0.0, 1.0):
-        builder.add_soft_grid((x, 0, 0), (0, 0, 0, 1), 0.0, 1, 3, 1, 0.1, 0.1, 0.1, RHO, youngs_modulus=1e9,
-                              fix=lambda p: p[:, 1] > 0.299)  # fmt: skip
+        builder.add_soft_grid(
+            (x, 0, 0), (0, 0, 0, 1), 0.0, 1, 3, 1, 0.1, 0.1, 0.1, RHO, youngs_modulus=1e9, fix=lambda p: p[:, 1] > 0.299
+        )
     model = builder.finalize(device="cpu", dtype=wp.float64)
     assert bearing(model).count == 2
     places = []
@@ -215,8 +216,8 @@ def test_gradients_are_those_of_the_steps(young):
         step(after)
     tape.backward(grads={after.particle_q: wp.array(weights, dtype=wp.vec3d)})
     assert np.abs(solver.constraints["tetrahedra"].bearing.shares.numpy()).max() > 0.3
-    inputs = {"q": start.particle_q, "qd": start.particle_qd, "mu": model.tet_mu, "lambda": model.tet_lambda,
-              "pose": model.tet_pose, "mass": model.particle_mass, "gravity": model.gravity}  # fmt: skip
+    inputs = {"q": start.particle_q, "qd": start.particle_qd, "mu": model.tet_mu, "lambda": model.tet_lambda}
+    inputs |= {"pose": model.tet_pose, "mass": model.particle_mass, "gravity": model.gravity}
     for name, array in inputs.items():
         before, gradient = array.numpy().copy(), array.grad.numpy()
         direction = rng.normal(size=before.shape) * (before if name in ("mass", "mu", "lambda") else 1.0)

@@ -54,8 +54,11 @@ class Scene:
             options["spring_ke"] = self.modulus(0)
         if self.rng.random() < 0.7:
             ke = self.modulus(0)
-            options |= {"tri_ke": (ke, ke * 10.0 ** self.rng.uniform(-1, 1)), "tri_nu": self.rng.uniform(0, 0.4),
-                        "material": points[faces][..., [1, 0]]}  # fmt: skip
+            options |= {
+                "tri_ke": (ke, ke * 10.0 ** self.rng.uniform(-1, 1)),
+                "tri_nu": self.rng.uniform(0, 0.4),
+                "material": points[faces][..., [1, 0]],
+            }
         density = 10.0 ** self.rng.uniform(-2, 0)
         builder.add_cloth_mesh((0, 0, 0), (0, 0, 0, 1), 1.0, 0, points, faces, density, **options)
 

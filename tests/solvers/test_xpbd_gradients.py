@@ -15,9 +15,11 @@ FAINT = {"edge_compliance", "shape_margin"}  # bends that start flat, and places
 
 @wp.kernel
 def weigh(
-    q: wp.array(dtype=wp.vec3d), qd: wp.array(dtype=wp.vec3d), a: wp.array(dtype=wp.vec3d),
+    q: wp.array(dtype=wp.vec3d),
+    qd: wp.array(dtype=wp.vec3d),
+    a: wp.array(dtype=wp.vec3d),
     loss: wp.array(dtype=wp.float64),
-):  # fmt: skip
+):
     i = wp.tid()
     wp.atomic_add(loss, 0, wp.dot(q[i], a[i]) + wp.float64(0.1) * wp.dot(qd[i], qd[i]))
 
@@ -105,10 +107,16 @@ def test_gradients_reach_every_input(scene, iterations):
     assert needed[scene] <= check(Run(SCENES[scene](0.05), iterations=iterations))
 
 
-@pytest.mark.parametrize("scene, damping", [
-    ("springs", "spring_damping"), ("bending", "edge_damping"), ("membrane", "tri_damping"),
-    ("tetrahedra", "tet_damping"), ("attachments", "attachment_damping"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "scene, damping",
+    [
+        ("springs", "spring_damping"),
+        ("bending", "edge_damping"),
+        ("membrane", "tri_damping"),
+        ("tetrahedra", "tet_damping"),
+        ("attachments", "attachment_damping"),
+    ],
+)
 def test_dampings_have_gradients_where_they_are_zero(scene, damping):
     run = Run(SCENES[scene](0.0))
     gradient = run.gradients()[damping]

@@ -129,9 +129,7 @@ def test_nothing_passes_through_thin_obstacles(shape, speed):
     way[:, 1] = np.where(np.arange(40) % 2, 1.0, -1.0)  # against the flat sides
     builder, at = ModelBuilder(gravity=0.0), (0, 0, 0, 0, 0, 0, 1)
     builder.add_particles(-0.3 * way, speed * way, 0.001, 0.002)
-    plate = wp.Mesh(
-        wp.array(closed_box().points.numpy() * [0.4, 0.01, 0.4], dtype=wp.vec3), closed_box().indices
-    )  # fmt: skip
+    plate = wp.Mesh(wp.array(closed_box().points.numpy() * [0.4, 0.01, 0.4], dtype=wp.vec3), closed_box().indices)
     {
         "box": lambda: builder.add_shape_box(at, 0.2, 0.005, 0.2),
         "sphere": lambda: builder.add_shape_sphere(at, 0.05),
@@ -174,8 +172,8 @@ def test_gradients_go_through_swept_impacts(shape):
     with wp.Tape() as tape:
         fly(after)
     tape.backward(grads={after.particle_q: wp.array(weights, dtype=wp.vec3d)})
-    inputs = {"q": start.particle_q, "qd": start.particle_qd, "mu": model.shape_mu, "e": model.shape_restitution,
-              "margin": model.shape_margin, "pose": control.shape_transform, "size": model.shape_scale}  # fmt: skip
+    inputs = {"q": start.particle_q, "qd": start.particle_qd, "mu": model.shape_mu, "e": model.shape_restitution}
+    inputs |= {"margin": model.shape_margin, "pose": control.shape_transform, "size": model.shape_scale}
     for name, array in inputs.items():
         before, gradient = array.numpy().copy(), array.grad.numpy()
         direction, sides = rng.normal(size=before.shape), []

@@ -131,11 +131,14 @@ def test_gradients_go_through_jacobi(scene):
     assert {"particle_q", "particle_qd"} <= check(Run(SCENES[scene](0.05), iterations=2, order="jacobi"))
 
 
-@pytest.mark.parametrize(("options", "message"), [
-    ({"relaxation": 0.0}, "relaxation is 0.0\nexpected: above 0, up to 1"),
-    ({"relaxation": 1.5}, "relaxation is 1.5\nexpected: above 0, up to 1"),
-    ({"order": "random"}, "order is 'random'\nexpected: 'colored' or 'jacobi'"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"relaxation": 0.0}, "relaxation is 0.0\nexpected: above 0, up to 1"),
+        ({"relaxation": 1.5}, "relaxation is 1.5\nexpected: above 0, up to 1"),
+        ({"order": "random"}, "order is 'random'\nexpected: 'colored' or 'jacobi'"),
+    ],
+)
 def test_orders_without_meaning_are_refused(options, message):
     with pytest.raises(ModelError, match=message):
         SolverXPBD(SCENES["springs"]().finalize(device="cpu"), **options)

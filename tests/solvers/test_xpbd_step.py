@@ -76,8 +76,9 @@ def test_threads_do_not_show():
     for threads in (1, 2, 4):
         wp.set_num_threads(threads)
         builder = falling_on(SHAPES["sphere"])
-        builder.add_cloth_grid((-0.5, 0.7, -0.5), (0.5, 0.5, 0.5, 0.5), 0, 30, 30, 0.03, 0.03, 1e-3, spring_ke=1e4,
-                               edge_ke=1e-4)  # fmt: skip
+        builder.add_cloth_grid(
+            (-0.5, 0.7, -0.5), (0.5, 0.5, 0.5, 0.5), 0, 30, 30, 0.03, 0.03, 1e-3, spring_ke=1e4, edge_ke=1e-4
+        )
         found.append(after(builder, 300))
     assert (found[0] == found[1]).all() and (found[0] == found[2]).all()
 
@@ -247,14 +248,20 @@ def test_isometric_bending_refuses_sheets_that_are_folded_at_rest():
 COUNTS = "an integer, 1 to 1000000"
 
 
-@pytest.mark.parametrize(("options", "expected"), [
-    *(({"substeps": n}, f'{COUNTS}, "auto", or AutoSubsteps') for n in (0, 2.5, np.nan, 10**7, "Auto")),
-    *(({"iterations": n}, COUNTS) for n in (0, 1.5, 10**300)), ({"damping": -1.0}, "0 or more"),
-    ({"damping": np.nan}, "0 or more"), ({"contact_depth": -0.1}, "0 or more"), ({"air_density": np.inf}, "0 or more"),
-    ({"bending": "straight"}, "'dihedral' or 'isometric'"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        *(({"substeps": n}, f'{COUNTS}, "auto", or AutoSubsteps') for n in (0, 2.5, np.nan, 10**7, "Auto")),
+        *(({"iterations": n}, COUNTS) for n in (0, 1.5, 10**300)),
+        ({"damping": -1.0}, "0 or more"),
+        ({"damping": np.nan}, "0 or more"),
+        ({"contact_depth": -0.1}, "0 or more"),
+        ({"air_density": np.inf}, "0 or more"),
+        ({"bending": "straight"}, "'dihedral' or 'isometric'"),
+    ],
+)
 def test_options_without_meaning_are_refused(options, expected):
-    (name, value), = options.items()
+    ((name, value),) = options.items()
     with pytest.raises(ModelError, match=f"{name} is {repr(value)[:40]}.*\nexpected: {expected}"):
         SolverXPBD(springs().finalize(), **options)
 
@@ -273,9 +280,11 @@ def test_settings_that_change_are_seen_by_steps_from_graphs():
     assert np.abs(found[0] - found[1]).max() > 1e-5
 
 
-@pytest.mark.parametrize(("name", "value"), [
-    ("substeps", 0), ("substeps", -1), ("substeps", 2.5), ("substeps", "many"), ("damping", -1.0), ("damping", np.nan),
-])  # fmt: skip
+SETTINGS = [("substeps", 0), ("substeps", -1), ("substeps", 2.5), ("substeps", "many"), ("damping", -1.0)]
+SETTINGS += [("damping", np.nan)]
+
+
+@pytest.mark.parametrize(("name", "value"), SETTINGS)
 def test_settings_are_checked_when_they_change(name, value):
     solver = SolverXPBD(springs().finalize())
     with pytest.raises(ModelError, match=f"{name} is {value!r}\nexpected: "):
@@ -310,8 +319,11 @@ def test_time_steps_without_meaning_are_refused(dt):
 def test_states_and_controls_of_another_model_are_refused():
     model, other = springs().finalize(), springs().finalize()
     solver = SolverXPBD(model)
-    for given in ((other.state(), model.state(), None), (model.state(), other.state(), None),
-                  (model.state(), model.state(), other.control())):  # fmt: skip
+    for given in (
+        (other.state(), model.state(), None),
+        (model.state(), other.state(), None),
+        (model.state(), model.state(), other.control()),
+    ):
         with pytest.raises(StateError, match="belongs to another model"):
             solver.step(*given, None, DT)
 

@@ -66,9 +66,11 @@ def test_corners_near_triangles_are_those_that_a_search_finds(dtype):
     detect(contacts, state.particle_q, state.particle_qd)
     q, faces = state.particle_q.numpy().astype(np.float64), model.tri_indices.numpy()
     expected = {
-        (i, t) for i in range(30) for t in range(8)
+        (i, t)
+        for i in range(30)
+        for t in range(8)
         if i not in faces[t] and 0.02 < distance_to_triangle(q[i], *q[faces[t]]) < 0.11
-    }  # fmt: skip
+    }
     assert len(expected) > 3
     near, counts = contacts.near.numpy(), contacts.counts.numpy()
     assert {(i, t) for i in range(30) for t in near[i, : counts[i]].tolist()} == expected

@@ -300,8 +300,8 @@ def rollout(builder, steps):
     with wp.Tape() as tape:
         end = fly()
     tape.backward(grads={end.particle_q: wp.array(weights, dtype=wp.vec3d)})
-    arrays = {"q": start.particle_q, "qd": start.particle_qd, "mass": model.particle_mass,
-              "radius": model.particle_radius, "friction": contacts.friction}  # fmt: skip
+    arrays = {"q": start.particle_q, "qd": start.particle_qd, "mass": model.particle_mass}
+    arrays |= {"radius": model.particle_radius, "friction": contacts.friction}
     return arrays, lambda: float((fly().particle_q.numpy() * weights).sum()), contacts, solver
 
 

@@ -128,8 +128,12 @@ def test_what_is_torn_or_swollen_has_diverged():
     solver, state = SolverXPBD(model), model.state()
     rest = state.particle_q.numpy()
     assert solver.statistics(state).divergence is None
-    for places, word in ((rest * 20.0, "spring 0 has a strain of 19"), (rest * [1, 1, 1e-3], "of their volume"),
-                         (rest * [1, 9, 9], "81 times its volume"), (rest * np.nan, "not finite")):  # fmt: skip
+    for places, word in (
+        (rest * 20.0, "spring 0 has a strain of 19"),
+        (rest * [1, 1, 1e-3], "of their volume"),
+        (rest * [1, 9, 9], "81 times its volume"),
+        (rest * np.nan, "not finite"),
+    ):
         state.particle_q.assign(places)
         found = solver.statistics(state)
         assert found.diverged and word in found.divergence and "help: more substeps" in found.divergence
@@ -153,8 +157,8 @@ def test_gradients_go_through_all_steps_of_newtons_method(noise):
     with wp.Tape() as tape:
         step(after)
     tape.backward(grads={after.particle_q: wp.array(weights, dtype=wp.vec3d)})
-    inputs = {"q": start.particle_q, "qd": start.particle_qd, "mu": model.tet_mu, "lambda": model.tet_lambda,
-              "pose": model.tet_pose, "damping": model.tet_damping, "mass": model.particle_mass}  # fmt: skip
+    inputs = {"q": start.particle_q, "qd": start.particle_qd, "mu": model.tet_mu, "lambda": model.tet_lambda}
+    inputs |= {"pose": model.tet_pose, "damping": model.tet_damping, "mass": model.particle_mass}
     for name, array in inputs.items():
         before, gradient = array.numpy().copy(), array.grad.numpy()
         rows = before.reshape(len(before), -1)

@@ -51,9 +51,7 @@ def attached(damping=0.0):
     return builder
 
 
-SCENES = {
-    "springs": springs, "bending": bent, "membrane": membrane, "tetrahedra": block, "attachments": attached,
-}  # fmt: skip
+SCENES = {"springs": springs, "bending": bent, "membrane": membrane, "tetrahedra": block, "attachments": attached}
 
 
 def falling_on(add_shape, mu=0.3, restitution=0.4):

@@ -34,10 +34,17 @@ def test_messages_cut_off_anywhere():
             receive(io.BytesIO(whole[:size]), 1 << 20)
 
 
-@pytest.mark.parametrize("kind, shape, error", [
-    ("|O", [1], EOFError), ("<f4", [-1], EOFError), ("<f4", [2**40, 2**40], UsdError), ("<f8", [200], UsdError),
-    ("<f4", ["x"], TypeError), (["<f4"], [1], TypeError),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "kind, shape, error",
+    [
+        ("|O", [1], EOFError),
+        ("<f4", [-1], EOFError),
+        ("<f4", [2**40, 2**40], UsdError),
+        ("<f8", [200], UsdError),
+        ("<f4", ["x"], TypeError),
+        (["<f4"], [1], TypeError),
+    ],
+)
 def test_arrays_that_are_none(kind, shape, error):
     text = json.dumps({"array": kind, "shape": shape}).encode()
     with pytest.raises(error):

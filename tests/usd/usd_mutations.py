@@ -11,11 +11,9 @@ import zipfile
 from warpsim.usd.crate import _append_block
 
 NUMBERS = [0, 1, 2, 3, 127, 255, 10**4, 2**31 - 1, 2**31, 2**32 - 1, 2**48 - 1, 2**63 - 1, 2**63, 2**64 - 1]
-WORDS = [
-    b"nan", b"-inf", b"1e308", b"1e-320", b"0", b"-1", b"2147483648", b"99999999999999999999", b"[]", b"()", b"{}",
-    b'""',     b"[(0,0,0)]", b"None", b"[0,1,2]", b'"x"', b"</World>", b"</>", b"<../..>", b"@./a.usda@", b"@@", b"@http://a/b.usd@",
-    b"1:2", b"true", b'"\xff"', b'"' + b"y" * 300 + b'"',
-]  # fmt: skip
+WORDS = [b"nan", b"-inf", b"1e308", b"1e-320", b"0", b"-1", b"2147483648", b"99999999999999999999", b"[]", b"()", b"{}"]
+WORDS += [b'""', b"[(0,0,0)]", b"None", b"[0,1,2]", b'"x"', b"</World>", b"</>", b"<../..>", b"@./a.usda@", b"@@"]
+WORDS += [b"@http://a/b.usd@", b"1:2", b"true", b'"\xff"', b'"' + b"y" * 300 + b'"']
 TYPES = [b"point3f[]", b"int[]", b"float", b"string", b"token[]", b"double3", b"matrix4d", b"asset", b"half"]
 PRIMS = [b"Mesh", b"Points", b"PointInstancer", b"Sphere", b"Cube", b"Plane", b"Capsule", b"Xform", b"GeomSubset", b""]
 TABLES = {"TOKENS": (16, 1), "FIELDS": (8, 2), "FIELDSETS": (8, 1), "PATHS": (16, 3), "SPECS": (8, 3)}

@@ -26,9 +26,13 @@ def moment(scene, name, frame):
 def test_bodies_and_frames(scene):
     kinds = {body.name.removeprefix("/World/"): (body.kind, body.moving) for body in scene.bodies}
     assert kinds == {
-        "sheet": ("mesh", True), "balls": ("points", True), "grains/box": ("instances", True),
-        "grains/pill": ("instances", True), "ball": ("mesh", True), "floor": ("mesh", False),
-    }  # fmt: skip
+        "sheet": ("mesh", True),
+        "balls": ("points", True),
+        "grains/box": ("instances", True),
+        "grains/pill": ("instances", True),
+        "ball": ("mesh", True),
+        "floor": ("mesh", False),
+    }
     assert (len(scene), scene.fps, scene.up, scene.seconds) == (FRAMES, 25.0, "Z", FRAMES / 25.0)
 
 

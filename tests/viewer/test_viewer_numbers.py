@@ -75,12 +75,18 @@ def test_meshes_refuse_the_same(tmp_path, name):
         read_mesh(path)
 
 
-@pytest.mark.parametrize("body, kind, more", [
-    (MESH, "Mesh", ""), (BALLS, "Points", ""), (COPIES, "PointInstancer", ""),
-    (MESH.replace(POINTS, SAMPLES), "Mesh", ""),
-    (MESH + "\n" + matrix("1e-30"), "Mesh", ""), (MESH, "Mesh", "startTimeCode = 5\nendTimeCode = -5\n"),
-    (MESH, "Mesh", "startTimeCode = nan\nendTimeCode = 1e308\n"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "body, kind, more",
+    [
+        (MESH, "Mesh", ""),
+        (BALLS, "Points", ""),
+        (COPIES, "PointInstancer", ""),
+        (MESH.replace(POINTS, SAMPLES), "Mesh", ""),
+        (MESH + "\n" + matrix("1e-30"), "Mesh", ""),
+        (MESH, "Mesh", "startTimeCode = 5\nendTimeCode = -5\n"),
+        (MESH, "Mesh", "startTimeCode = nan\nendTimeCode = 1e308\n"),
+    ],
+)
 def test_a_page_of_what_is_shown_is_sound(tmp_path, body, kind, more):
     path = tmp_path / "a.usda"
     path.write_text(stage(body, kind, more=more))
@@ -90,11 +96,15 @@ def test_a_page_of_what_is_shown_is_sound(tmp_path, body, kind, more):
     assert header["fps"] == 24.0 and header["frames"] >= 1 and len(header["bodies"]) == 1
 
 
-@pytest.mark.parametrize("options, told", [
-    ({"fps": 1e30}, "fps is 1e\\+30\nexpected: 0.001 to 1000"), ({"fps": 0}, "fps is 0\nexpected"),
-    ({"fps": float("nan")}, "fps is nan\nexpected"),
-    ({"fps": 1000.0, "size": (2000, 2000)}, r"has 10000 images of 2000 x 2000, expected at most 1000\nhelp: fewer"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "options, told",
+    [
+        ({"fps": 1e30}, "fps is 1e\\+30\nexpected: 0.001 to 1000"),
+        ({"fps": 0}, "fps is 0\nexpected"),
+        ({"fps": float("nan")}, "fps is nan\nexpected"),
+        ({"fps": 1000.0, "size": (2000, 2000)}, r"has 10000 images of 2000 x 2000, expected at most 1000\nhelp: fewer"),
+    ],
+)
 def test_films_that_would_never_end(tmp_path, options, told):
     with UsdWriter(tmp_path / "long.usdc", fps=1.0) as usd:
         for k in range(10):

@@ -106,10 +106,13 @@ def test_a_page_needs_no_network(scene, tmp_path):
     assert scene._repr_html_().startswith("<iframe srcdoc=")
 
 
-@pytest.mark.parametrize("options, told", [
-    ({"max_bytes": 1000}, r"the page would take .* MiB, the limit is 0 MiB\nhelp: keep fewer frames \(every=2\)"),
-    ({"every": 0}, "every is 0\nexpected: 1 or more"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "options, told",
+    [
+        ({"max_bytes": 1000}, r"the page would take .* MiB, the limit is 0 MiB\nhelp: keep fewer frames \(every=2\)"),
+        ({"every": 0}, "every is 0\nexpected: 1 or more"),
+    ],
+)
 def test_pages_that_cannot_be_written(scene, tmp_path, options, told):
     with pytest.raises(ViewError, match=told):
         write_page(scene, tmp_path / "all.html", **options)

@@ -13,10 +13,8 @@ from warpsim.viewer import Animation, view
 from warpsim.viewer.server import Server
 
 OWN = ("127.0.0.1:{0}", "localhost:{0}", "[::1]:{0}", "LocalHost:{0}")
-FOREIGN = (
-    "attacker.example", "attacker.example:{0}", "127.0.0.1.attacker.example:{0}", "localhost", "127.0.0.1:1",
-    "localhost:{0}.attacker.example", "127.0.0.1:{0}@attacker.example", "", "0.0.0.0:{0}", "[::1]", " ",
-)  # fmt: skip
+FOREIGN = ("attacker.example", "attacker.example:{0}", "127.0.0.1.attacker.example:{0}", "localhost", "127.0.0.1:1")
+FOREIGN += ("localhost:{0}.attacker.example", "127.0.0.1:{0}@attacker.example", "", "0.0.0.0:{0}", "[::1]", " ")
 
 
 @pytest.fixture(scope="module")
@@ -71,20 +69,23 @@ def test_its_own_names_are_answered_and_no_other(server, path, capfd):
     assert capfd.readouterr().err == ""
 
 
-@pytest.mark.parametrize("number", [
-    b"3", b"-1", b"", b"x", b"1e3", b"0x1", b"9" * 5000, b"0" * 5000, b"1" * 10, b"%30", b"\xd9\xa1", b"0/0", b"+0",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "number",
+    [b"3", b"-1", b"", b"x", b"1e3", b"0x1", b"9" * 5000, b"0" * 5000, b"1" * 10, b"%30", b"\xd9\xa1", b"0/0", b"+0"],
+)
 def test_numbers_that_are_no_frames(server, number, capfd):
     status, _ = ask(server, b"GET /frame/" + number + b" HTTP/1.1")
     assert status in ("404", "400")
     assert capfd.readouterr().err == ""
 
 
-@pytest.mark.parametrize("line, statuses", [
-    (b"POST / HTTP/1.1", ("501",)), (b"OPTIONS * HTTP/1.1", ("501",)), (b"GET", ("400",)), (b"\xff\xfe", ("400",)),
-    (b"GET / HTTP/9.9", ("505",)), (b"GET / HTTP/x", ("400",)), (b"GET /" + b"a" * 70_000 + b" HTTP/1.1", ("414",)),
-    (b"GET http://attacker.example/ HTTP/1.1", ("404",)), (b"GET //frame/0 HTTP/1.1", ("404", "200")),
-])  # fmt: skip
+REQUESTS = [(b"POST / HTTP/1.1", ("501",)), (b"OPTIONS * HTTP/1.1", ("501",)), (b"GET", ("400",))]
+REQUESTS += [(b"\xff\xfe", ("400",)), (b"GET / HTTP/9.9", ("505",)), (b"GET / HTTP/x", ("400",))]
+REQUESTS += [(b"GET /" + b"a" * 70_000 + b" HTTP/1.1", ("414",)), (b"GET http://attacker.example/ HTTP/1.1", ("404",))]
+REQUESTS += [(b"GET //frame/0 HTTP/1.1", ("404", "200"))]
+
+
+@pytest.mark.parametrize("line, statuses", REQUESTS)
 def test_requests_that_are_none(server, line, statuses, capfd):
     assert ask(server, line)[0] in statuses
     assert ask(server, b"GET /frame/0 HTTP/1.1")[0] == "200"

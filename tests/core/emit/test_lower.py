@@ -49,11 +49,9 @@ def ranges(t):
     """Bounds about the limits of `t`, where a sum or a distance does not fit it; few turns each."""
     low, high = int(np.iinfo(t).min), int(np.iinfo(t).max)
     quarter = (high - low) // 4
-    found = [
-        (low, high, min(quarter, high)), (0, high, quarter), (low, high, high), (high - 7, high, 3),
-        (high - 7, high, 1), (high - 1, high, high), (5, 5, 1), (6, 5, 1), (high, low, 1), (0, 3, 0), (3, 0, 0),
-        (2, 9, 3),
-    ]  # fmt: skip
+    found = [(low, high, min(quarter, high)), (0, high, quarter), (low, high, high), (high - 7, high, 3)]
+    found += [(high - 7, high, 1), (high - 1, high, high), (5, 5, 1), (6, 5, 1), (high, low, 1), (0, 3, 0), (3, 0, 0)]
+    found += [(2, 9, 3)]
     if low < 0:
         found += [
             (high, low, -quarter),

@@ -61,8 +61,8 @@ def total(x: wp.array(dtype=float), out: wp.array(dtype=float)):
 @case
 def generic_kernel_at_many_types():
     pairs = {}
-    types = (wp.float16, wp.float32, wp.float64, wp.bfloat16, wp.int8, wp.uint64, wp.vec3, wp.vec4d, wp.vec2h, wp.mat33,
-             wp.mat22d, wp.quat)  # fmt: skip
+    types = (wp.float16, wp.float32, wp.float64, wp.bfloat16, wp.int8, wp.uint64, wp.vec3, wp.vec4d, wp.vec2h, wp.mat33)
+    types += (wp.mat22d, wp.quat)
     for k, dtype in enumerate(types):
         pairs[dtype.__name__] = numbers(9, k, dtype), numbers(9, 20 + k, dtype)
     with wp.ScopedCapture() as capture:

@@ -209,13 +209,10 @@ def _blends(row: Row) -> Iterator[Any]:
         yield (t, t, t.dtype), (t,), {}
 
 
-RULED = {
-    "inner": _same_pair, "dot": _same_pair, "ddot": _same_pair, "min": _same_pair, "max": _same_pair,
-    "add": _with_scalars, "sub": _with_scalars, "mod": _with_scalars, "lerp": _blends,
-    "isfinite": _tests, "isinf": _tests, "isnan": _tests,
-    "mul": _scaled, "div": _scaled, "cast": _casts, "where": _choices, "construct": _parts,
-    "extract": _picks, "insert": _picks, "field": _fields, "with_field": _fields,
-}  # fmt: skip
+RULED = {"inner": _same_pair, "dot": _same_pair, "ddot": _same_pair, "min": _same_pair, "max": _same_pair}
+RULED |= {"add": _with_scalars, "sub": _with_scalars, "mod": _with_scalars, "lerp": _blends, "isfinite": _tests}
+RULED |= {"isinf": _tests, "isnan": _tests, "mul": _scaled, "div": _scaled, "cast": _casts, "where": _choices}
+RULED |= {"construct": _parts, "extract": _picks, "insert": _picks, "field": _fields, "with_field": _fields}
 
 
 def cases_of(row: Row) -> list[Case]:

@@ -100,13 +100,15 @@ def test_the_interpreter_checks_every_axis():
             run(fn, [ints(*bad), a], 1, "interp")
 
 
-@pytest.mark.parametrize("types", [
-    (load, array_type(float32, 2), int32), (load, array_type(float32), float32), (load, float32, int32),
-    (store, array_type(float32), int32, float64), (store, array_type(int32), int32, registry.weak_type(1.5)),
-    (view, array_type(float32), int32), (view, array_type(float32, 2), int32, int32),
-    (memory.atomic_add, array_type(Inner), int32, Inner), (memory.atomic_and, array_type(float32), int32, float32),
-    (memory.atomic_add, array_type(bool_), int32, bool_), (component_view, array_type(float32), int32),
-], ids=str)  # fmt: skip
+MISFITS = [(load, array_type(float32, 2), int32), (load, array_type(float32), float32), (load, float32, int32)]
+MISFITS += [(store, array_type(float32), int32, float64), (store, array_type(int32), int32, registry.weak_type(1.5))]
+MISFITS += [(view, array_type(float32), int32), (view, array_type(float32, 2), int32, int32)]
+MISFITS += [(memory.atomic_add, array_type(Inner), int32, Inner)]
+MISFITS += [(memory.atomic_and, array_type(float32), int32, float32)]
+MISFITS += [(memory.atomic_add, array_type(bool_), int32, bool_), (component_view, array_type(float32), int32)]
+
+
+@pytest.mark.parametrize("types", MISFITS, ids=str)
 def test_what_does_not_fit_the_array_is_refused(types):
     operation, *rest = types
     with pytest.raises(KernelTypeError, match=f"{operation.name}: no overload for"):

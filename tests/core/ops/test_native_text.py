@@ -4,16 +4,12 @@ import pytest
 
 from warpsim.core.ops.native_text import has_atomics, has_lambda, mentions, returns_value, seems_constant
 
-READS = [
-    "y = x[i];", "y = x[i] + x[j + 1];", "y += x(i, j);", "if (x[i] == 3 && x[i] <= x[j]) y = 1;", "n = x.shape[0];",
-    "y = x[index[i]].y;", "y = a && x[i];", "y = x[i]\n  [j];", "return x[i] != 0 ? x[i] : 1;", "y = s; // x = 3",
-    'printf("x = %d", 3);', "adj_x[i] += 1;", "y = x [ (i + 1) ] ;", "", "y = x[i = 3];",
-]  # fmt: skip
-WRITES = [
-    "x[i] = 3;", "x[i] += y;", "x(i, j) -= y;", "x[i].y = 2;", "x[i][j] <<= 1;", "++x[i];", "x[i]++;", "x[i] --;",
-    "atomicAdd(&x[i], 1);", "atomicAdd(x, 1);", "float *p = x;", "f(&x[i]);", "x.data[3] = 1;", "y = *(x.data + 3);",
-    "x[i]\n  = y;", "other.x[i] = x[i];", "swap(x, y);", "s.x", "y = x[i] ^= 3;",
-]  # fmt: skip
+READS = ["y = x[i];", "y = x[i] + x[j + 1];", "y += x(i, j);", "if (x[i] == 3 && x[i] <= x[j]) y = 1;"]
+READS += ["n = x.shape[0];", "y = x[index[i]].y;", "y = a && x[i];", "y = x[i]\n  [j];", "return x[i] != 0 ? x[i] : 1;"]
+READS += ["y = s; // x = 3", 'printf("x = %d", 3);', "adj_x[i] += 1;", "y = x [ (i + 1) ] ;", "", "y = x[i = 3];"]
+WRITES = ["x[i] = 3;", "x[i] += y;", "x(i, j) -= y;", "x[i].y = 2;", "x[i][j] <<= 1;", "++x[i];", "x[i]++;", "x[i] --;"]
+WRITES += ["atomicAdd(&x[i], 1);", "atomicAdd(x, 1);", "float *p = x;", "f(&x[i]);", "x.data[3] = 1;"]
+WRITES += ["y = *(x.data + 3);", "x[i]\n  = y;", "other.x[i] = x[i];", "swap(x, y);", "s.x", "y = x[i] ^= 3;"]
 
 
 @pytest.mark.parametrize("text", READS)

@@ -29,12 +29,10 @@ def kernel_for(source, to):
     return cast
 
 
-PAIRS = [
-    (wp.float32, wp.int32), (wp.uint64, wp.float64), (wp.float16, wp.int16), (wp.bfloat16, wp.uint16),
-    (wp.int16, wp.bfloat16), (wp.vec2, wp.float64), (wp.int64, wp.vec4h), (wp.mat22, wp.vec4i), (wp.vec4ub, wp.uint32),
-    (wp.quatd, wp.mat22d), (wp.bool, wp.uint8), (wp.vec3d, wp.types.vector(6, wp.uint32)), (Pair, wp.int32),
-    (wp.vec2h, Pair), (wp.vec2d, Padded),
-]  # fmt: skip
+PAIRS = [(wp.float32, wp.int32), (wp.uint64, wp.float64), (wp.float16, wp.int16), (wp.bfloat16, wp.uint16)]
+PAIRS += [(wp.int16, wp.bfloat16), (wp.vec2, wp.float64), (wp.int64, wp.vec4h), (wp.mat22, wp.vec4i)]
+PAIRS += [(wp.vec4ub, wp.uint32), (wp.quatd, wp.mat22d), (wp.bool, wp.uint8), (wp.vec3d, wp.types.vector(6, wp.uint32))]
+PAIRS += [(Pair, wp.int32), (wp.vec2h, Pair), (wp.vec2d, Padded)]
 
 
 @pytest.mark.parametrize("device", ["cpu", "interp"])

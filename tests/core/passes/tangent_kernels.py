@@ -234,10 +234,8 @@ def worlds(x: Reals, n: Ints, w: World):
     w.y[i] = w.y[i] * x[i] * w.gain + wp.float64(w.n[i])
 
 
-GALLERY = [
-    straight, branches, loops, leaving, updates, functions, vectors, rigid, local_memory, structs, views,
-    chosen_arrays, sums, extremes, constants,
-]  # fmt: skip
+GALLERY = [straight, branches, loops, leaving, updates, functions, vectors, rigid, local_memory, structs, views]
+GALLERY += [chosen_arrays, sums, extremes, constants]
 
 
 def reals(rng: np.random.Generator, *shape: int) -> np.ndarray:

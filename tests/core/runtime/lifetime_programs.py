@@ -278,8 +278,8 @@ class World:
     def do_tape(self):
         with wp.Tape() as tape:
             for _ in range(self.random.randint(1, 4)):
-                what = self.random.choice([self.do_launch, self.do_run_graph, self.do_run_command, self.do_replace,
-                                           self.do_cell, self.do_swap, self.do_structure])  # fmt: skip
+                runs = [self.do_launch, self.do_run_graph, self.do_run_command]
+                what = self.random.choice([*runs, self.do_replace, self.do_cell, self.do_swap, self.do_structure])
                 what()
         self.tapes.append(tape)
 

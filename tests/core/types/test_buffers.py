@@ -11,10 +11,8 @@ import pytest
 
 import warpsim as wp
 
-BUFFERS = [
-    wp.vec3, wp.vec2i, wp.vec4ub, wp.vec3d, wp.mat22, wp.types.matrix((2, 3), wp.float64), wp.quat, wp.transform,
-    wp.types.vector(2, bool), wp.types.vector(5, wp.int64),
-]  # fmt: skip
+BUFFERS = [wp.vec3, wp.vec2i, wp.vec4ub, wp.vec3d, wp.mat22, wp.types.matrix((2, 3), wp.float64), wp.quat, wp.transform]
+BUFFERS += [wp.types.vector(2, bool), wp.types.vector(5, wp.int64)]
 HALVES = [wp.vec3h, wp.mat22h, wp.types.vector(3, wp.bfloat16)]
 
 

@@ -256,16 +256,24 @@ def test_surfaces_that_are_not_there():
         (ArrayError, "both of them", None, {"voxel_size": None, "resolution": (4, 4, 4), "lower": (0, 0, 0)}),
         (ArrayError, "each 2 or more", None, {"voxel_size": None, "resolution": (4, 1, 4)}),
         (ArrayError, "three numbers of nodes", None, {"voxel_size": None, "resolution": (4, 4)}),
-        (ArrayError, "an extent along each axis", None,
-         {"voxel_size": None, "resolution": (4, 4, 4), "lower": (0, 0, 0), "upper": (1, 0, 1)}),
-        (ArrayError, "three finite coordinates", None,
-         {"voxel_size": None, "resolution": (4, 4, 4), "lower": (0, 0), "upper": (1, 1)}),
+        (
+            ArrayError,
+            "an extent along each axis",
+            None,
+            {"voxel_size": None, "resolution": (4, 4, 4), "lower": (0, 0, 0), "upper": (1, 0, 1)},
+        ),
+        (
+            ArrayError,
+            "three finite coordinates",
+            None,
+            {"voxel_size": None, "resolution": (4, 4, 4), "lower": (0, 0), "upper": (1, 1)},
+        ),
         (ArrayError, "sign_mode is 9", None, {"sign_mode": 9}),
         (ArrayError, "sign_mode is 'PARITY'", None, {"sign_mode": "PARITY"}),
         (ArrayError, "above 0, as no distance", None, {"sign_mode": NO_SIGN}),
         (ArrayError, "threshold is nan", None, {"threshold": float("nan")}),
     ],
-)  # fmt: skip
+)
 def test_refusals(error, message, meshes, options):
     meshes = [box()] * options.pop("count", 1) if meshes is None else meshes
     options = {"voxel_size": 0.5} | options

@@ -27,10 +27,11 @@ def test_dense_arrays_come_back(shape, components, seed):
     assert volume.get_tile_count() == np.prod([-(-n // 8) for n in shape])
 
 
-@pytest.mark.parametrize("background, t", [
-    (0.0, wp.float32), (0, wp.int32), (wp.float64(1.0), wp.float64), (wp.int64(3), wp.int64), (wp.uint32(3), wp.uint32),
-    (wp.float32(2.0), wp.float32), (np.float32(2.0), wp.float32),
-])  # fmt: skip
+BACKGROUNDS = [(0.0, wp.float32), (0, wp.int32), (wp.float64(1.0), wp.float64), (wp.int64(3), wp.int64)]
+BACKGROUNDS += [(wp.uint32(3), wp.uint32), (wp.float32(2.0), wp.float32), (np.float32(2.0), wp.float32)]
+
+
+@pytest.mark.parametrize("background, t", BACKGROUNDS)
 def test_the_background_decides_the_type(background, t):
     dense = np.arange(60).reshape(3, 4, 5)
     volume = wp.Volume.from_numpy(dense, bg_value=background)

@@ -139,11 +139,12 @@ def sample_all(
     slope[i] = grad
 
 
+NOWHERE = [((1, 1, 1), "cpu"), ((1, 0, 0), "cpu"), ((0, 1, 0), "cpu"), ((0, 0, 1), "cpu"), ((-1, -1, -1), "cpu")]
+NOWHERE += [((0, -1, 1), "cpu"), ((1, 1, 1), "interp")]
+
+
 @pytest.mark.parametrize("others", [[], [[64, 64, 64]]], ids=["directory", "tree"])
-@pytest.mark.parametrize("corner, device", [
-    ((1, 1, 1), "cpu"), ((1, 0, 0), "cpu"), ((0, 1, 0), "cpu"), ((0, 0, 1), "cpu"), ((-1, -1, -1), "cpu"),
-    ((0, -1, 1), "cpu"), ((1, 1, 1), "interp"),
-], ids=str)  # fmt: skip
+@pytest.mark.parametrize("corner, device", NOWHERE, ids=str)
 def test_points_that_are_nowhere_do_not_see_tiles_at_the_end_of_space(corner, others, device):
     tile = [{1: 2**31 - 8, 0: 0, -1: -(2**31)}[c] for c in corner]
     volume = wp.Volume.allocate_by_tiles([tile, *others], 1.0, bg_value=-3.0)

@@ -10,9 +10,16 @@ STICKY = Material(2.0e6, 0.25, 0.6, 0.4, rolling_friction=0.1, cohesion=100.0, a
 
 
 def heap(
-    dtype=wp.float64, device=None, requires_grad=False, order=None, material=STICKY, substeps=2, count=None,
-    cells=(3, 5, 3), **options,
-):  # fmt: skip
+    dtype=wp.float64,
+    device=None,
+    requires_grad=False,
+    order=None,
+    material=STICKY,
+    substeps=2,
+    count=None,
+    cells=(3, 5, 3),
+    **options,
+):
     """Grains that fall on the ground, a ball and a box: a model and its solver."""
     rng = np.random.default_rng(0)
     cells = np.stack(np.meshgrid(*map(range, cells), indexing="ij"), axis=-1).reshape(-1, 3)

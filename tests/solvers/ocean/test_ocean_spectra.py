@@ -22,7 +22,7 @@ from warpsim.solvers.ocean import (
     angular_frequency,
     group_velocity,
     sea_statistics,
-)  # fmt: skip
+)
 from warpsim.solvers.ocean.spreading import gamma_ratio, integral
 from warpsim.solvers.ocean.statistics import sample_spectrum, wavenumbers
 

@@ -128,11 +128,9 @@ def reloaded(tmp_path, **things):
 
 
 def test_values_come_back_as_they_were(tmp_path):
-    things = {
-        "none": None, "yes": True, "number": 3, "large": 1 << 80, "real": 0.1, "endless": np.inf, "text": "a\nb",
-        "pair": (1, [2.5, {"deep": (None,)}]), "rows": range(2, 9, 3), "settings": AutoSubsteps(3, 60),
-        "material": Material(2e6, friction=0.1), "fluid": Fluid(alpha=0.2), "surface": ShapeConfig(0.3),
-    }  # fmt: skip
+    things = {"none": None, "yes": True, "number": 3, "large": 1 << 80, "real": 0.1, "endless": np.inf, "text": "a\nb"}
+    things |= {"pair": (1, [2.5, {"deep": (None,)}]), "rows": range(2, 9, 3), "settings": AutoSubsteps(3, 60)}
+    things |= {"material": Material(2e6, friction=0.1), "fluid": Fluid(alpha=0.2), "surface": ShapeConfig(0.3)}
     scene = reloaded(tmp_path, **things)
     assert {name: getattr(scene, name) for name in things} == things
     nan = reloaded(tmp_path, x=float("nan"), n=np.float32(2.5), k=np.int64(7))

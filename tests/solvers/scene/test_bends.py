@@ -101,10 +101,8 @@ def test_a_strip_hangs_alike_from_any_cells():
     drops = []
     for ny in (5, 2):
         builder, rigidity = ModelBuilder(), 0.2 * 9.81 * 0.2**3 / 8.0
-        sheet = builder.add_cloth_grid(
-            (-0.0125, 0, 0), (np.sqrt(0.5), 0, 0, np.sqrt(0.5)), 0, 17, ny, 0.0125, 0.06 / ny, 1.0, spring_ke=1e5,
-            edge_ke=rigidity,
-        )  # fmt: skip
+        lying, stiffness = (np.sqrt(0.5), 0, 0, np.sqrt(0.5)), {"spring_ke": 1e5, "edge_ke": rigidity}
+        sheet = builder.add_cloth_grid((-0.0125, 0, 0), lying, 0, 17, ny, 0.0125, 0.06 / ny, 1.0, **stiffness)
         x = builder.particles["q"][:, 0]
         share = np.where(x < 1e-6, 0.0, np.where(x > 0.2 - 1e-6, 0.5, 1.0))
         builder.particles["mass"][:] = share * 0.2 * 0.2 * 0.06 / (16 * (ny + 1))

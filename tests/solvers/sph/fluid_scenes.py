@@ -11,9 +11,16 @@ BOUNDS = ((-0.2, 0.0, 0.0), (0.8, 1.0, 0.0))
 
 
 def splash(
-    dtype=wp.float64, device=None, requires_grad=False, order=None, fluid=WATER, count=None, dim=2, cells=(6, 10),
-    **options
-):  # fmt: skip
+    dtype=wp.float64,
+    device=None,
+    requires_grad=False,
+    order=None,
+    fluid=WATER,
+    count=None,
+    dim=2,
+    cells=(6, 10),
+    **options,
+):
     """Particles that move about over the ground, beside a ball: a model and its solver."""
     rng = np.random.default_rng(0)
     cells = np.stack(np.meshgrid(*map(np.arange, cells), [0.0], indexing="ij"), axis=-1).reshape(-1, 3)

@@ -18,9 +18,11 @@ STEPS, DT = 6, 2.0e-3
 
 @wp.kernel
 def add_loss(
-    q: wp.array(dtype=wp.vec3d), v: wp.array(dtype=wp.vec3d), rho: wp.array(dtype=wp.float64),
+    q: wp.array(dtype=wp.vec3d),
+    v: wp.array(dtype=wp.vec3d),
+    rho: wp.array(dtype=wp.float64),
     loss: wp.array(dtype=wp.float64),
-):  # fmt: skip
+):
     i = wp.tid()
     moved = wp.dot(q[i], wp.vec3d(1.0, 2.0, 0.0)) + wp.float64(0.1) * wp.dot(v[i], v[i])
     wp.atomic_add(loss, 0, moved + wp.float64(1.0e-3) * rho[i])
@@ -36,10 +38,9 @@ class Rollout:
         pressed = self.solver.fluid.density_at(np.linspace(500.0, 3000.0, count))  # away from where pressure is cut
         self.state.particle_rho.assign(pressed)
         start = {name: getattr(self.state, name) for name in ("particle_q", "particle_qd", "particle_rho")}
-        self.inputs = {
-            **start, "particle_f": self.state.particle_f, "mass": model.particle_mass, "gravity": control.gravity,
-            "pose": control.shape_transform, "twist": control.shape_velocity, "fluid": self.solver.fluid_numbers,
-        }  # fmt: skip
+        self.inputs = {**start, "particle_f": self.state.particle_f, "mass": model.particle_mass}
+        self.inputs |= {"gravity": control.gravity, "pose": control.shape_transform, "twist": control.shape_velocity}
+        self.inputs |= {"fluid": self.solver.fluid_numbers}
         for name, change in (changes or {}).items():
             self.inputs[name].assign(self.inputs[name].numpy() + change)
         self.loss = wp.zeros(1, dtype=wp.float64, requires_grad=True)

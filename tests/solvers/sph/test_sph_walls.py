@@ -24,8 +24,9 @@ def thrown(device=None, requires_grad=False, dtype=wp.float64, **options):
     rng = np.random.default_rng(3)
     builder.add_particles(
         places + [0.0, 0.09, 0.0] + rng.uniform(-0.01, 0.01, places.shape) * [1.0, 1.0, 0.0],
-        np.array([0.5, -6.0, 0.0]) + rng.uniform(-0.5, 0.5, places.shape) * [1.0, 1.0, 0.0], 1000.0 * SPACING**2,
-    )  # fmt: skip
+        np.array([0.5, -6.0, 0.0]) + rng.uniform(-0.5, 0.5, places.shape) * [1.0, 1.0, 0.0],
+        1000.0 * SPACING**2,
+    )
     builder.add_shape_box((0.1, -0.01, 0.0, *SLANT), 0.5, 0.01, 1.0)
     model = builder.finalize(device=device, dtype=dtype, requires_grad=requires_grad)
     solver = SolverSPH(model, Fluid(sound=15.0, alpha=0.05), dim=2, **{"substeps": 1, "overlaps": "ignore", **options})
@@ -112,9 +113,11 @@ def test_any_number_of_threads_stops_the_same_bits():
 
 @wp.kernel
 def add_up(
-    q: wp.array(dtype=wp.vec3d), v: wp.array(dtype=wp.vec3d), force: wp.array(dtype=wp.spatial_vectord),
+    q: wp.array(dtype=wp.vec3d),
+    v: wp.array(dtype=wp.vec3d),
+    force: wp.array(dtype=wp.spatial_vectord),
     loss: wp.array(dtype=wp.float64),
-):  # fmt: skip
+):
     i = wp.tid()
     wp.atomic_add(loss, 0, wp.dot(q[i], wp.vec3d(1.0, 2.0, 0.0)) + wp.float64(0.05) * wp.dot(v[i], v[i]))
     if i == 0:
@@ -124,8 +127,8 @@ def add_up(
 def losses(changes, **options):
     """A loss of what is stopped, and its gradients by name of the input."""
     state, control, solver = thrown(requires_grad=True, **options)
-    inputs = {"q": state.particle_q, "v": state.particle_qd, "pose": control.shape_transform,
-              "twist": control.shape_velocity}  # fmt: skip
+    inputs = {"q": state.particle_q, "v": state.particle_qd, "pose": control.shape_transform}
+    inputs |= {"twist": control.shape_velocity}
     for name, change in changes.items():
         inputs[name].assign(inputs[name].numpy() + change)
     loss, tape = wp.zeros(1, dtype=wp.float64, requires_grad=True), wp.Tape()

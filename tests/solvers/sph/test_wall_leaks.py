@@ -70,8 +70,12 @@ class Vessel:
         turned = np.array([0.0, 0.0, math.sin(0.5 * angle), math.cos(0.5 * angle)])
         for s in range(self.model.shape_count):
             arm = np.array(self._plate(s)) if self.kind in ("plates", "cavity") else np.zeros(3)
-            arm = np.array([[math.cos(angle), -math.sin(angle), 0.0], [math.sin(angle), math.cos(angle), 0.0],
-                            [0.0, 0.0, 1.0]]) @ arm  # fmt: skip
+            arm = (
+                np.array(
+                    [[math.cos(angle), -math.sin(angle), 0.0], [math.sin(angle), math.cos(angle), 0.0], [0.0, 0.0, 1.0]]
+                )
+                @ arm
+            )
             moves = velocity * (self.kind != "cavity" or s == 1)  # the lid of a cavity slides, and stays
             control.set_shape(s, middle + arm, turned, moves + np.cross(spin, arm), spin)
         return middle

@@ -28,13 +28,10 @@ DIALECTS = ((9, 0), (12, 0))  # NVVM reads an old dialect of LLVM below 10.0, an
 ASSEMBLED = (scalars.float16, scalars.float32, scalars.uint64)  # of one width each; it takes as long as compiling
 
 # Rows that act on memory, threads or output, or need attributes: kernels of the corpus and tests below use them.
-ELSEWHERE = {
-    "construct", "field", "with_field", "cast", "reinterpret", "printf",
-    "assert", "breakpoint", "load", "store", "view", "field_view",
-    "component_view", "gradient", "has_gradient", "is_none", "shape", "local_array", "resolve",
-    "atomic_add", "atomic_sub", "atomic_min", "atomic_max",
-    "atomic_exch", "atomic_cas", "atomic_and", "atomic_or", "atomic_xor", "tid", "block_dim",
-}  # fmt: skip
+ELSEWHERE = {"construct", "field", "with_field", "cast", "reinterpret", "printf", "assert", "breakpoint", "load"}
+ELSEWHERE |= {"store", "view", "field_view", "component_view", "gradient", "has_gradient", "is_none", "shape"}
+ELSEWHERE |= {"local_array", "resolve", "atomic_add", "atomic_sub", "atomic_min", "atomic_max", "atomic_exch"}
+ELSEWHERE |= {"atomic_cas", "atomic_and", "atomic_or", "atomic_xor", "tid", "block_dim"}
 
 
 def operands(dtype):

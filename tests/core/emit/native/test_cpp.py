@@ -272,9 +272,8 @@ def test_atomics_lose_nothing_between_threads():
     before = get_pool().threads
     wp.set_num_threads(4)
     try:
-        found = [wp.zeros(k, dtype=t) for k, t in (
-            (1, int), (2, wp.float64), (1, int), (1, int), (1, wp.vec3), (2, wp.uint32), (1, wp.int8), (1, int)
-        )]  # fmt: skip
+        types = (int, wp.float64, int, int, wp.vec3, wp.uint32, wp.int8, int)
+        found = [wp.zeros(k, dtype=t) for k, t in zip((1, 2, 1, 1, 1, 2, 1, 1), types, strict=True)]
         wp.launch(all_atomics, dim=n, inputs=found)
     finally:
         wp.set_num_threads(before)

@@ -69,13 +69,14 @@ def test_keywords_on_the_host(name, named):
     assert repr(eval(by_keyword(name, named))) == repr(eval(by_position(name, named)))
 
 
+ATOMICS = [(float, 1.0, "add", {"value": "2.0"}, 3.0), (float, 1.0, "sub", {"value": "2.0"}, -1.0)]
+ATOMICS += [(int, 5, "min", {"value": "2"}, 2), (int, 5, "max", {"value": "7"}, 7), (int, 5, "exch", {"value": "7"}, 7)]
+ATOMICS += [(int, 5, "cas", {"compare": "5", "value": "8"}, 8), (int, 5, "and", {"value": "4"}, 4)]
+ATOMICS += [(int, 5, "or", {"value": "2"}, 7), (int, 5, "xor", {"value": "1"}, 4)]
+
+
 @pytest.mark.parametrize("device", ["cpu", "interp"])
-@pytest.mark.parametrize(("dtype", "before", "name", "values", "after"), [
-    (float, 1.0, "add", {"value": "2.0"}, 3.0), (float, 1.0, "sub", {"value": "2.0"}, -1.0),
-    (int, 5, "min", {"value": "2"}, 2), (int, 5, "max", {"value": "7"}, 7), (int, 5, "exch", {"value": "7"}, 7),
-    (int, 5, "cas", {"compare": "5", "value": "8"}, 8), (int, 5, "and", {"value": "4"}, 4),
-    (int, 5, "or", {"value": "2"}, 7), (int, 5, "xor", {"value": "1"}, 4),
-])  # fmt: skip
+@pytest.mark.parametrize(("dtype", "before", "name", "values", "after"), ATOMICS)
 def test_atomics_by_keyword(dtype, before, name, values, after, device):
     t = "int" if dtype is int else "float"
     rest = ", ".join(f"{n}={x}" for n, x in reversed(values.items()))

@@ -92,12 +92,20 @@ ANOTHER = "use another name for the new value"
         ("1.0", "x = wp.vec3()", "'x' changes its type in a loop", "start it as wp.vec3f(...)"),
         ("out[0]", "x = i", "'x' changes its type in a loop", ANOTHER),
         ("1.0, 2", "x = 3.0", "'x' changes from (1.0 (float32), 2 (int32)) to 3.0 (float32) in a loop", ""),
-        ("1.0, 2", "x = 3.0, 2, 1", "'x' changes from (1.0 (float32), 2 (int32)) to"
-            " (3.0 (float32), 2 (int32), 1 (int32)) in a loop", ""),
-        ("1.0", "if i > 1:\n        x = i", "'x' has no single type in this loop:"
-            " it is int32 on one path and float32 on the other", ""),
+        (
+            "1.0, 2",
+            "x = 3.0, 2, 1",
+            "'x' changes from (1.0 (float32), 2 (int32)) to (3.0 (float32), 2 (int32), 1 (int32)) in a loop",
+            "",
+        ),
+        (
+            "1.0",
+            "if i > 1:\n        x = i",
+            "'x' has no single type in this loop: it is int32 on one path and float32 on the other",
+            "",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_carried_local_keeps_its_type(start, body, message, cure):
     error = refused(f"x = {start}\nfor i in range(3):\n    {body}")
     assert (type(error), error.message, error.help) == (KernelTypeError, message, cure)

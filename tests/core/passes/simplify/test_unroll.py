@@ -36,10 +36,11 @@ def loops(fn):
     return len(nodes(fn, For))
 
 
-@pytest.mark.parametrize("bounds, trips", [
-    ((0, 4), 4), ((0, 16), 16), ((5, 5), 0), ((5, 2), 0), ((3, -4, -3), 3), ((-4, 3, -3), 0), ((0, 7, 3), 3),
-    ((9, 10, 100), 1),
-])  # fmt: skip
+BOUNDS = [((0, 4), 4), ((0, 16), 16), ((5, 5), 0), ((5, 2), 0), ((3, -4, -3), 3), ((-4, 3, -3), 0), ((0, 7, 3), 3)]
+BOUNDS += [((9, 10, 100), 1)]
+
+
+@pytest.mark.parametrize("bounds, trips", BOUNDS)
 def test_a_small_constant_loop_becomes_its_copies(bounds, trips):
     fn = verify(unroll(loop(*bounds), 16))
     assert loops(fn) == 0

@@ -175,13 +175,11 @@ SCALARS = {
     "inner of picked": picked(inner_of), "sum of picked": picked(lambda a: wp.utils.array_sum(a, out=new(1, a.dtype))),
     "cast of picked": picked(lambda a: cast(wp.float64)(a)),
 }  # fmt: skip
-VECTORS = {
-    "scan": scan(True), "exclusive scan": scan(False), "sum": total(), "sum of some": total(value_count=4),
-    "sum over rows": total(axis=0), "sum over some columns": total(axis=1, value_count=2), "inner": inner(),
-    "inner over some columns": inner(axis=1, count=2), "inner with itself": inner_with_itself,
-    "cast to components": cast_to_components, "sort": sort, "segmented sort": sort_segments,
-    "run lengths": run_lengths, "copies": copies, "strided copy": copy_backwards,
-}  # fmt: skip
+VECTORS = {"scan": scan(True), "exclusive scan": scan(False), "sum": total(), "sum of some": total(value_count=4)}
+VECTORS |= {"sum over rows": total(axis=0), "sum over some columns": total(axis=1, value_count=2), "inner": inner()}
+VECTORS |= {"inner over some columns": inner(axis=1, count=2), "inner with itself": inner_with_itself}
+VECTORS |= {"cast to components": cast_to_components, "sort": sort, "segmented sort": sort_segments}
+VECTORS |= {"run lengths": run_lengths, "copies": copies, "strided copy": copy_backwards}
 CASES = [(name, wp.float64) for name in SCALARS] + [(name, wp.vec3d) for name in VECTORS]
 
 

@@ -9,10 +9,8 @@ import warpsim as wp
 from warpsim.core.runtime.devices.device import ALIGNMENT
 from warpsim.errors import ArrayError, DeviceError
 
-SCALARS = (
-    wp.bool, wp.int8, wp.uint8, wp.int16, wp.uint16, wp.int32, wp.uint32, wp.int64, wp.uint64,
-    wp.float16, wp.float32, wp.float64,
-)  # fmt: skip
+SCALARS = (wp.bool, wp.int8, wp.uint8, wp.int16, wp.uint16, wp.int32, wp.uint32, wp.int64, wp.uint64, wp.float16)
+SCALARS += (wp.float32, wp.float64)
 
 
 @wp.struct

@@ -40,15 +40,13 @@ def test_lengths_and_defaults():
             wp.empty(wrong)
 
 
-@pytest.mark.parametrize(
-    ("value", "dtype"),
-    [
-        (3, wp.int32), (3.0, wp.float32), (True, wp.bool), (np.float64(2), wp.float64), (np.int16(2), wp.int16),
-        (wp.vec3(1, 2, 3), wp.vec3), (wp.quatd(0, 0, 0, 1), wp.quatd), ([1, 2, 3], wp.vec3i), ((1.0, 2), wp.vec2),
-        ([[1.0, 2.0], [3.0, 4.0]], wp.mat22), (np.zeros(4), wp.vec4d), (Tag(number=5), Tag),
-        (np.zeros((2, 3), np.float32), wp.types.matrix((2, 3), float)),
-    ],
-)  # fmt: skip
+VALUES = [(3, wp.int32), (3.0, wp.float32), (True, wp.bool), (np.float64(2), wp.float64), (np.int16(2), wp.int16)]
+VALUES += [(wp.vec3(1, 2, 3), wp.vec3), (wp.quatd(0, 0, 0, 1), wp.quatd), ([1, 2, 3], wp.vec3i), ((1.0, 2), wp.vec2)]
+VALUES += [([[1.0, 2.0], [3.0, 4.0]], wp.mat22), (np.zeros(4), wp.vec4d), (Tag(number=5), Tag)]
+VALUES += [(np.zeros((2, 3), np.float32), wp.types.matrix((2, 3), float))]
+
+
+@pytest.mark.parametrize(("value", "dtype"), VALUES)
 def test_full_takes_the_type_of_its_value(value, dtype):
     a = wp.full(2, value)
     assert a.dtype is dtype

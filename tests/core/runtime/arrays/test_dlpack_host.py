@@ -7,8 +7,8 @@ import warpsim as wp
 from warpsim.errors import ArgumentTypeError, ArrayError
 
 pytestmark = pytest.mark.cpu
-TYPES = ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "bfloat16",
-         "float32", "float64"]  # fmt: skip
+TYPES = ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "bfloat16"]
+TYPES += ["float32", "float64"]
 
 
 @pytest.mark.parametrize("name", TYPES)

@@ -9,8 +9,8 @@ import warpsim as wp
 from warpsim.core.runtime.arrays.exports import _BLOCK, fingerprint
 from warpsim.errors import TapeOverwriteError
 
-DTYPES = [wp.bool, wp.int8, wp.uint8, wp.int16, wp.uint16, wp.int32, wp.uint32, wp.int64, wp.uint64, wp.float16,
-          wp.bfloat16, wp.float32, wp.float64]  # fmt: skip
+DTYPES = [wp.bool, wp.int8, wp.uint8, wp.int16, wp.uint16, wp.int32, wp.uint32, wp.int64, wp.uint64, wp.float16]
+DTYPES += [wp.bfloat16, wp.float32, wp.float64]
 SMALL = [(1 << 14) - 8, 1 << 14, (1 << 14) + 8, (1 << 14) + 2 * 8 + 6]
 LARGE = [(1 << 20) - 6, 1 << 20, (1 << 20) + 8]
 CONTENTS = ("random", "whole", "sequence", "ones", "zeros")
@@ -136,8 +136,8 @@ def flip_a_bit_of_each_word(v, rng):
     words ^= np.uint64(1) << np.uint64(rng.integers(64))
 
 
-WRITES = (negate, negate_some, negate_two, negate_neighbours, swap, swap_blocks, swap_corners, reverse, rotate, permute,
-          sort, double, scale, transfer, bend, raise_one, fill, flip_a_bit_of_each_word)  # fmt: skip
+WRITES = (negate, negate_some, negate_two, negate_neighbours, swap, swap_blocks, swap_corners, reverse, rotate, permute)
+WRITES += (sort, double, scale, transfer, bend, raise_one, fill, flip_a_bit_of_each_word)
 
 
 def is_seen(write, kind, dtype, size, rng) -> bool:

@@ -43,10 +43,11 @@ def test_an_array_may_be_replaced_by_its_like():
     assert thing.points.numpy().all()
 
 
-@pytest.mark.parametrize(
-    "other", [None, 3, np.zeros((4, 3), np.float32), wp.zeros(3, dtype=wp.vec3), wp.zeros(4, dtype=wp.vec3d),
-              wp.zeros((4, 1), dtype=wp.vec3), wp.zeros(4, dtype=wp.vec3, device="interp")],
-)  # fmt: skip
+OTHERS = [None, 3, np.zeros((4, 3), np.float32), wp.zeros(3, dtype=wp.vec3), wp.zeros(4, dtype=wp.vec3d)]
+OTHERS += [wp.zeros((4, 1), dtype=wp.vec3), wp.zeros(4, dtype=wp.vec3, device="interp")]
+
+
+@pytest.mark.parametrize("other", OTHERS)
 def test_any_other_one_is_refused_where_it_is_used(other):
     thing = Thing()
     before = thing.points

@@ -227,10 +227,8 @@ def test_generic_kernels_follow_the_types_of_every_launch():
 def test_arguments_of_generic_parameters_keep_their_type():
     out = wp.zeros(1, dtype=wp.float64)
     odd = 2**24 + 1  # float32 cannot hold it
-    numbers = [
-        (np.float64(0.1), 0.1), (np.float32(0.1), float(np.float32(0.1))), (odd, odd), (float(odd), odd - 1),
-        (np.int32(odd), odd), (np.float64(odd), odd), (np.uint8(200), 200), (np.int8(-56), -56),
-    ]  # fmt: skip
+    numbers = [(np.float64(0.1), 0.1), (np.float32(0.1), float(np.float32(0.1))), (odd, odd), (float(odd), odd - 1)]
+    numbers += [(np.int32(odd), odd), (np.float64(odd), odd), (np.uint8(200), 200), (np.int8(-56), -56)]
     vectors = [
         (wp.vec2i(odd, 5), odd),
         (wp.vec2(1.5, 0.0), 1.5),

@@ -168,13 +168,11 @@ def inverse_real_transform(a):
     return y
 
 
-KINDS = {
-    "LaunchEntry": launch, "WriteEntry": write, "AnnouncedWrite": announced, "ConstantWrite": constant,
-    "FunctionEntry": function, "LoopEntry": loop, "array_scan": scan, "array_sum": total,
-    "array_inner": inner, "array_cast": cast,
-    "radix_sort_pairs": sort, "segmented_sort_pairs": segments, "runlength_encode": run_lengths,
-    "fft": complex_transform, "rfft": real_transform, "irfft": inverse_real_transform,
-}  # fmt: skip
+KINDS = {"LaunchEntry": launch, "WriteEntry": write, "AnnouncedWrite": announced, "ConstantWrite": constant}
+KINDS |= {"FunctionEntry": function, "LoopEntry": loop, "array_scan": scan, "array_sum": total, "array_inner": inner}
+KINDS |= {"array_cast": cast, "radix_sort_pairs": sort, "segmented_sort_pairs": segments}
+KINDS |= {"runlength_encode": run_lengths, "fft": complex_transform, "rfft": real_transform}
+KINDS |= {"irfft": inverse_real_transform}
 WITHOUT_TANGENT = {"AnnouncedWrite", "FunctionEntry"}
 
 

@@ -23,10 +23,8 @@ pytestmark = [
     pytest.mark.device,
 ]
 
-DTYPES = [
-    wp.bool, wp.int8, wp.uint8, wp.int16, wp.uint16, wp.int32, wp.uint32, wp.int64, wp.uint64, wp.float16, wp.float32,
-    wp.float64,
-]  # fmt: skip
+DTYPES = [wp.bool, wp.int8, wp.uint8, wp.int16, wp.uint16, wp.int32, wp.uint32, wp.int64, wp.uint64, wp.float16]
+DTYPES += [wp.float32, wp.float64]
 WORDS = [np.uint8, np.uint16, np.uint32, np.uint64, np.float32, np.dtype([("a", np.float32, 3)])]
 
 
@@ -390,12 +388,10 @@ def test_too_much_is_refused_and_the_program_goes_on():
 REFUSED = ("partition", "resize", "setfield", "sort")
 ELSEWHERE = ("base", "ctypes", "data", "device", "dump", "dumps", "flags", "flat", "imag", "put", "setflags", "tofile")
 """About addresses, files and complex numbers, of which there are none."""
-GIVEN = {
-    "argpartition": (1,), "astype": (np.int32,), "clip": (1.0, 5.0), "compress": ([True, False, True],),
-    "dot": (np.ones(2),), "fill": (3.0,), "item": (1,), "partition": (1,), "repeat": (2,), "reshape": (-1,),
-    "resize": ((2, 2),), "searchsorted": (3.0,), "setfield": (1.0, np.float64), "take": ([0, 1],), "swapaxes": (0, 1),
-    "to_device": ("cpu",),
-}  # fmt: skip
+GIVEN = {"argpartition": (1,), "astype": (np.int32,), "clip": (1.0, 5.0), "compress": ([True, False, True],)}
+GIVEN |= {"dot": (np.ones(2),), "fill": (3.0,), "item": (1,), "partition": (1,), "repeat": (2,), "reshape": (-1,)}
+GIVEN |= {"resize": ((2, 2),), "searchsorted": (3.0,), "setfield": (1.0, np.float64), "take": ([0, 1],)}
+GIVEN |= {"swapaxes": (0, 1), "to_device": ("cpu",)}
 PUBLIC = sorted(name for name in dir(np.ndarray) if not name.startswith("_") and name not in ELSEWHERE)
 
 
