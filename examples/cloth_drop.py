@@ -16,6 +16,7 @@ from warpsim.plot import Surface, sphere
 from warpsim.render import Film, Saves, SimulationParser, add_film_options, add_save_options
 from warpsim.solvers import Contacts, ModelBuilder, Scene, ShapeConfig, SolverXPBD
 from warpsim.usd import read_mesh
+from warpsim.viewer import Slider
 
 MESH = asset("cloth_sheet.usda")
 DENSITY, STRETCH, BENDING, DAMPING = 0.2, 2.0e4, 2.0e-5, 0.3  # [kg/m^2], [N/m], [N m], [1/s]
@@ -68,16 +69,21 @@ def run(args):
     points, triangles = load(args.mesh, args.prim)
     model = build(points, triangles).finalize(args.device)
     solver = SolverXPBD(model, args.substeps, args.iterations, damping=DAMPING)
-    state, contacts = model.state(), Contacts(model, friction=FRICTION)
+    state, control, contacts = model.state(), model.control(), Contacts(model, friction=FRICTION)
+    compliance = model.spring_compliance.numpy().copy()
+    sliders = [
+        Slider("gravity [m/s²]", 9.81, -5.0, 20.0, lambda g: control.gravity.assign([(0.0, -g, 0.0)])),
+        Slider("stretch [-]", 1.0, 0.1, 100.0, lambda part: model.spring_compliance.assign(part * compliance)),
+    ]
     about = {"solver": "XPBD", "version": wp.__version__, "substeps": args.substeps}
-    scene = Scene(solver=solver, state=state, contacts=contacts, strain=[], gap=[], busy=0.0)
+    scene = Scene(solver=solver, state=state, control=control, contacts=contacts, strain=[], gap=[], busy=0.0)
     files = {"output": args.output, "picture": args.picture, "moments": (0.0, 0.13, 0.2, 1.0)}  # most happens early
     with Film(seconds=args.seconds, fps=args.fps, metadata=about, **files) as film:
         film.stand("ball", sphere(BALL, RADIUS, GREY))
-        for t in film.frames(Saves(args, scene)):
+        for t in film.frames(Saves(args, scene, sliders)):
             if t:
                 begin = time.perf_counter()
-                solver.step(state, state, None, contacts, film.dt)
+                solver.step(state, state, control, contacts, film.dt)
                 scene.busy += time.perf_counter() - begin
             x, v = state.particle_q.numpy().copy(), state.particle_qd.numpy().copy()
             found = solver.statistics(state)

@@ -19,6 +19,7 @@ from warpsim.plot import Balls, render_meshes, sphere, tube
 from warpsim.render import Saves, SimulationParser, add_save_options, progress
 from warpsim.solvers import Material, ModelBuilder, Scene, ShapeConfig, SolverDEM
 from warpsim.usd import UsdWriter
+from warpsim.viewer import Slider
 
 RADIUS, SPREAD, DENSITY = 0.005, 0.1, 2500.0  # mean radius [m], part by which radii differ, [kg/m^3]
 LARGEST = RADIUS * (1.0 + SPREAD)
@@ -61,6 +62,19 @@ class Grains:
     def run(self, seconds):
         for _ in range(round(seconds / (STEP * self.solver.substeps))):
             self.solver.step(self.state, self.state, self.control, dt=STEP * self.solver.substeps)
+
+    def sliders(self):
+        """What may be changed while they run."""
+        gravity, materials = self.control.gravity, self.solver.materials
+
+        def rub(coefficient):
+            for a in (materials.friction, materials.friction_static, self.model.shape_mu, self.model.shape_mu_static):
+                a.fill_(coefficient)
+
+        return [
+            Slider("friction [-]", SAND.friction, 0.0, 1.0, rub),
+            Slider("gravity [m/s²]", -GRAVITY, -5.0, 20.0, lambda g: gravity.assign([(0.0, -g, 0.0)])),
+        ]
 
     def settle(self):
         """Let them come to rest in the pipe."""
@@ -113,7 +127,7 @@ def run(args):
     shown = {0, round(0.3 * frames), frames}
     parts = {"solver": grains.solver, "state": grains.state, "control": grains.control}
     scene = Scene(**parts, rows=[], views={}, spent=0.0)
-    saves, about = Saves(args, scene), {"solver": "DEM", "version": wp.__version__}
+    saves, about = Saves(args, scene, grains.sliders()), {"solver": "DEM", "version": wp.__version__}
     if args.resume is None:
         grains.settle()
     grains.widen_pipe()

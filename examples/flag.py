@@ -13,6 +13,7 @@ import warpsim as wp
 from warpsim.plot import Surface, tube
 from warpsim.render import Film, Saves, SimulationParser, add_film_options, add_save_options
 from warpsim.solvers import ModelBuilder, Scene, SolverXPBD
+from warpsim.viewer import Slider
 
 WIDTH, HEIGHT, FOOT = 1.8, 1.2, 1.6  # of the cloth, and of its lower side above the ground [m]
 DENSITY, STRETCH, BENDING = 0.12, 2.0e4, 2.0e-5  # [kg/m^2], [N/m], [N m]
@@ -35,11 +36,11 @@ def build(cells):
     return builder, np.where(((row > rows // 3) & (row < rows - rows // 3))[:, None], WHITE, RED)
 
 
-def wind_at(t):
+def wind_at(t, mean):
     """Velocity of the wind [m/s]: gusts along x, and slow turns."""
     gust = 1.0 + 0.25 * np.sin(1.7 * t) + 0.15 * np.sin(4.1 * t + 1.0)
     turn = 0.35 * np.sin(0.9 * t) + 0.15 * np.sin(2.3 * t + 0.5)
-    return WIND * gust * np.array([np.cos(turn), 0.03, np.sin(turn)])
+    return mean * gust * np.array([np.cos(turn), 0.03, np.sin(turn)])
 
 
 @dataclass
@@ -64,14 +65,15 @@ def run(args):
     model, faces = builder.finalize(args.device), builder.triangles["indices"]
     solver = SolverXPBD(model, args.substeps, damping=0.05)
     state, control = model.state(), model.control()
-    scene = Scene(solver=solver, state=state, control=control, busy=0.0)
+    scene = Scene(solver=solver, state=state, control=control, wind=WIND, busy=0.0)
+    sliders = [Slider("wind [m/s]", WIND, 0.0, 15.0, lambda mean: setattr(scene, "wind", mean))]
     about = {"solver": "XPBD", "version": wp.__version__}
     files = {"output": args.output, "picture": args.picture, "moments": (0.0, 0.2, 0.6, 1.0), "ground": 8.0}
     with Film(seconds=args.seconds, fps=args.fps, metadata=about, azimuth=20.0, elevation=8.0, **files) as film:
         film.stand("pole", pole())
-        for t in film.frames(Saves(args, scene)):
+        for t in film.frames(Saves(args, scene, sliders)):
             if t:
-                control.wind.assign([wind_at(t)])
+                control.wind.assign([wind_at(t, scene.wind)])
                 begin = time.perf_counter()
                 solver.step(state, state, control, None, film.dt)
                 scene.busy += time.perf_counter() - begin

@@ -16,6 +16,7 @@ from warpsim.render import Saves, SimulationParser, add_save_options
 from warpsim.solvers import Scene
 from warpsim.solvers.ocean import JONSWAP, Foam, Ocean, Sea, write_maps
 from warpsim.usd import UsdWriter
+from warpsim.viewer import Slider
 
 DEEP, CREST, WHITE = np.array([[0.004, 0.030, 0.050], [0.03, 0.16, 0.16], [0.80, 0.84, 0.86]])  # linear RGB
 FOAM = 0.8, 0.25, 3.0  # stretch of the surface where it appears, and until it is complete; how long it lasts [s]
@@ -63,7 +64,13 @@ def run(args):
     ocean = make(args, args.cells)
     frames, foam, field = round(args.seconds * args.fps), Foam(*FOAM), None
     scene = Scene(foam=foam, heights=[], steps=[], first=None, before=None)
-    saves = Saves(args, scene)
+
+    def blow(wind):
+        nonlocal ocean
+        args.wind = wind
+        ocean = make(args, args.cells)
+
+    saves = Saves(args, scene, [Slider("wind [m/s]", args.wind, 0.1, 40.0, blow)])
     about = {"solver": "ocean", "version": wp.__version__, "seed": args.seed, "loop": args.seconds}
     with saves.watch(UsdWriter(args.output, fps=args.fps, up_axis="Z", metadata=about)) as usd:
         for n in saves.frames(range(-frames, frames)):

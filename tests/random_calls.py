@@ -39,6 +39,7 @@ from warpsim.errors import CompilerError, WarpsimError
 
 SECONDS, BYTES = 30, 6 << 30
 RAW = {"from_ptr", "func_native", "from_dlpack", "Stream", "breakpoint", "set_stream", "clear_kernel_cache", "plot"}
+RAW |= {"live", "LiveView"}
 RAW |= {"Allocator", "force_load", "view", "Server", "SimulationParser", "add_film_options", "Logger"}
 MADE = {"Function", "Device", "Graph", "Launch", "Module"}
 MADE |= {"GradientComparison", "GradientReport", "Jacobians", "FunctionMetadata"}

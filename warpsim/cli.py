@@ -114,8 +114,8 @@ def parser() -> argparse.ArgumentParser:
     run = commands.add_parser(
         "run",
         help="run an example; its own options follow its name",
-        usage="warpsim run [-h] [EXAMPLE [--copy | --notebook | [--view] [--save-every N] [--resume FILE]] "
-        "[ARGUMENT ...]]",
+        usage="warpsim run [-h] [EXAMPLE [--copy | --notebook | [--view] [--save-every N] [--resume FILE] "
+        "[--live [PORT]]] [ARGUMENT ...]]",
     )
     run.set_defaults(command=list_examples)
     cache = commands.add_parser("cache", help="the compiled kernels on disk")

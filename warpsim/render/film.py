@@ -50,12 +50,12 @@ class Film:
             raise UsdError(f"Film: {seconds} s at {fps} frames a second, expected 0 to {_FRAMES} frames")
         self.count = max(1, round(seconds * fps))
         self.usd: Any = UsdWriter(output, fps=fps, metadata=metadata)
-        if ground is not None:
-            self.usd.ground(size=ground)
+        self._ground = ground
         self._shown = {round(part * self.count) for part in moments}
-        self._standing: list[Thing] = []
+        self._standing: dict[str, Surface] = {}
         self._views: dict[str, list[Thing]] = {}
         self._now: list[Thing] | None = None
+        self._write_still()
 
     @property
     def dt(self) -> float:
@@ -72,7 +72,7 @@ class Film:
 
     def stand(self, name: str, surface: Surface) -> None:
         """Show what does not move; to be called before the first frame."""
-        self._standing.append(surface)
+        self._standing[name] = surface
         self._write(name, surface, None)
 
     def frames(self, saves: Saves | None = None) -> Iterator[float]:
@@ -83,9 +83,11 @@ class Film:
         numbers = range(self.count + 1)
         if saves is not None:
             self.usd = saves.watch(self.usd, self._views)
+            if saves.is_live:  # its page has seen nothing yet
+                self._write_still()
         for frame in progress(numbers) if saves is None else saves.frames(numbers):
             self.usd.frame()
-            self._now = list(self._standing) if frame in self._shown else None
+            self._now = list(self._standing.values()) if frame in self._shown else None
             yield frame * self.dt
             if self._now is not None:
                 self._views[f"t = {frame * self.dt:.2f} s"] = self._now
@@ -117,6 +119,12 @@ class Film:
         self.usd.instances(name, parts, positions, rotations, sizes, kinds=kinds, **motion)
         if self._now is not None:
             self._now.extend(copies(shapes, positions, rotations, sizes, kinds))
+
+    def _write_still(self) -> None:
+        if self._ground is not None:
+            self.usd.ground(size=self._ground)
+        for name, surface in self._standing.items():
+            self._write(name, surface, None)
 
     def _write(self, name: str, surface: Surface, velocities: Any) -> None:
         color = _one_if_alike(surface.color)

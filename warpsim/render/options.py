@@ -18,8 +18,12 @@ USUAL = {
     "--device": "where kernels run: cpu, cuda:0, interp",
     "--save-every": "frames between saves; the file is --output with the ending .scene, see docs/long_runs.md",
     "--resume": "go on from this file, which --save-every wrote; with its options, where no others are given",
+    "--live": "show it in the browser while it runs, and write no files; at this port the browser is left to you",
 }
 """What options mean that most simulations have."""
+
+_SAVED = "saved and gone on from"
+_OF_FRAMES = {"--save-every": _SAVED, "--resume": _SAVED, "--live": "shown live"}
 
 
 class SimulationParser(argparse.ArgumentParser):
@@ -54,6 +58,8 @@ class SimulationParser(argparse.ArgumentParser):
         Ends the process with a message where the file cannot be gone on from, as for any other mistake.
         """
         options = super().parse_args(args, namespace)
+        if getattr(options, "live", None) is not None and options.save_every:
+            self.error("argument --live: a live run writes no files; leave out --save-every")
         if getattr(options, "resume", None) is not None:
             try:
                 note = read_note(options.resume)
@@ -65,9 +71,11 @@ class SimulationParser(argparse.ArgumentParser):
         return options
 
     def error(self, message: str) -> NoReturn:
-        """End the process with a message; who has no frames to save says so."""
-        if message.startswith("unrecognized") and ("--save-every" in message or "--resume" in message):
-            message = f"{message}: this program has no frames that could be saved and gone on from"
+        """End the process with a message; who has no frames to save or to show says so."""
+        for option, purpose in _OF_FRAMES.items():
+            if message.startswith("unrecognized") and option in message:
+                message = f"{message}: this program has no frames that could be {purpose}"
+                break
         super().error(message)
 
     def _adopt(self, saved: dict[str, Any], options: argparse.Namespace, args: Sequence[str] | None) -> None:
@@ -120,7 +128,8 @@ def add_film_options(parser: argparse.ArgumentParser, name: str, seconds: float,
 
 
 def add_save_options(parser: argparse.ArgumentParser, name: str) -> None:
-    """Let a command line choose --save-every and --resume, see `Saves`; name: of the program, which files remember."""
+    """Let a command line choose --save-every, --resume and --live, see `Saves`; name: of the program, in files."""
     parser.add_argument("--save-every", type=bounded_number(int, above=0), metavar="N")
     parser.add_argument("--resume", type=Path, metavar="FILE")
+    parser.add_argument("--live", type=bounded_number(int, least=0, most=65535), nargs="?", const=0, metavar="PORT")
     parser.set_defaults(example=name)

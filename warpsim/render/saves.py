@@ -6,7 +6,7 @@ import argparse
 import re
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,8 @@ from ..errors import SceneFileError
 from ..progress import progress
 from ..solvers.saved.scene import Scene
 from ..usd import UsdWriter
+from ..viewer.live_view import LiveView, live
+from ..viewer.slider import Slider
 from .call_log import CallLog
 
 NOTE = "run"
@@ -26,7 +28,7 @@ _PART = re.compile(r"[0-9a-f]{8}-[0-9]{6}\.part")
 
 
 class Saves:
-    """Files of a run, as `--save-every` and `--resume` of its command line ask for them.
+    """Files of a run, or its live view, as `--save-every`, `--resume` and `--live` of its command line ask for them.
 
         scene = Scene(solver=solver, state=state, heights=[])
         saves = Saves(args, scene)
@@ -43,21 +45,32 @@ class Saves:
 
     The file is `--output` with the ending .scene. What the animation was given lies beside it in parts, in the folder
     .scene.parts: so the animation of a run that goes on is that of the run that never stopped.
+
+    A live run (`is_live`) shows its frames in the browser, see `live`, with a reset to where it began, and writes no
+    files: what is drawn goes to the page instead. sliders: numbers that may be changed there.
     """
 
-    def __init__(self, args: argparse.Namespace, scene: Scene):
+    def __init__(self, args: argparse.Namespace, scene: Scene, sliders: Sequence[Slider] = ()):
         if NOTE in vars(scene):
             raise SceneFileError(f"a thing of a scene is named {NOTE!r}, as the notes of a run\nhelp: rename it")
         self.scene = scene
         self._resume: Path | None = args.resume
-        self._every, self._file = args.save_every or 0, Path(args.output).with_suffix(".scene")
+        self._port: int | None = args.live
+        self.is_live, self._sliders = args.live is not None, sliders
+        self._every = 0 if self.is_live else args.save_every or 0
+        self._file = Path(args.output).with_suffix(".scene")
         self._note = {"example": args.example, "options": _plain_options(args), "things": sorted(vars(scene))}
         self._token, self._parts = secrets.token_hex(4), list[str]()
         self._log: CallLog | None = None
+        self._view: LiveView | None = None
         self._views: dict[str, Any] = {}
 
     def watch(self, usd: UsdWriter, views: dict[str, Any] | None = None) -> Any:
         """The writer of the animation, which remembers what it is given in frames. views: saved with it, in place."""
+        if self.is_live:
+            usd.abort()  # what is tried out, and begun anew, is no film
+            self._view = self._show(usd)
+            return self._view
         self._log = CallLog(usd, self._keep if self._every else None)
         self._views = {} if views is None else views
         return self._log
@@ -65,11 +78,23 @@ class Saves:
     def frames(self, numbers: range) -> Iterator[int]:
         """The numbers of frames in turn, from where the saved run stands, while stderr tells how far it is."""
         first = numbers.start if self._resume is None else self._restore(self._resume, numbers)
+        if self._view is not None:
+            yield from self._view.frames(numbers[first - numbers.start :])
+            return
         for number in progress(range(first, numbers.stop), before=first - numbers.start):
             yield number
             done = number + 1 - numbers.start
             if self._every and done % self._every == 0 and number + 1 in numbers:
                 self._save(number + 1)
+
+    def _show(self, usd: UsdWriter) -> LiveView:
+        """Show the run in the browser, which is opened unless somebody chose a port."""
+        name, port = self._note["example"], self._port or 0
+        view = live(
+            self.scene, name=name, fps=usd.fps, up_axis=usd.up_axis, sliders=self._sliders, port=port, browser=not port
+        )
+        print(f"{name} is shown at {view.url}; Ctrl-C ends it", flush=True)
+        return view
 
     def _save(self, frame: int) -> None:
         """Save all: parts first, so that no file names one that is not there."""
@@ -137,7 +162,7 @@ def _plain_options(args: argparse.Namespace) -> dict[str, Any]:
             return [plain(item) for item in value]
         return str(value) if isinstance(value, Path) else value
 
-    return {name: plain(value) for name, value in vars(args).items() if name not in ("resume", "example")}
+    return {name: plain(value) for name, value in vars(args).items() if name not in ("resume", "example", "live")}
 
 
 def _folder(file: Path) -> Path:

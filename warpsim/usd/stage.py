@@ -45,7 +45,7 @@ class UsdWriter:
 
     `path` ends in .usdc (binary), .usda (text) or .usd (binary); its folder must exist.  `fps`
     [1/s], 1e-6 to 1e6, is both the rate of time codes and of playback.  `up_axis` is "Y" or "Z"; lengths are
-    metres.  `metadata` (str to str, bool, int or float) goes to the layer's customLayerData:
+    metres.  Both are attributes.  `metadata` (str to str, bool, int or float) goes to the layer's customLayerData:
     solver, seed, version.
 
     Raises UsdError for a wrong argument, FileNotFoundError for a missing folder, OSError for one
@@ -61,7 +61,7 @@ class UsdWriter:
         metadata: dict[str, Any] | None = None,
     ):
         self._path = layer_target(path, "UsdWriter")
-        self._fps = checks.rate(fps, "UsdWriter fps")
+        self.fps, self.up_axis = checks.rate(fps, "UsdWriter fps"), up_axis
         if up_axis not in ("Y", "Z"):
             raise UsdError(f"UsdWriter: up_axis is {up_axis!r}, expected 'Y' or 'Z'")
         check_metadata(metadata or {}, "UsdWriter")
@@ -227,8 +227,8 @@ class UsdWriter:
     def _author_root(self, up_axis: str, metadata: dict) -> None:
         UsdGeom.SetStageMetersPerUnit(self._stage, 1.0)
         UsdGeom.SetStageUpAxis(self._stage, up_axis)
-        self._stage.SetTimeCodesPerSecond(self._fps)
-        self._stage.SetFramesPerSecond(self._fps)
+        self._stage.SetTimeCodesPerSecond(self.fps)
+        self._stage.SetFramesPerSecond(self.fps)
         root = UsdGeom.Xform.Define(self._stage, _ROOT).GetPrim()
         self._stage.SetDefaultPrim(root)
         Usd.ModelAPI(root).SetKind(Kind.Tokens.component)

@@ -15,7 +15,8 @@ from ..atomic_file import AtomicFile
 from ..errors import MissingPackageError
 from ..plot import Balls, Surface, mesh_images
 from ..plot.scene import Thing
-from .animation import Animation, Body, Moment
+from .animation import Animation
+from .bodies import Body, Moment
 from .page import ViewError
 
 _TRIANGLES = 20_000_000  # of copies of shapes: more do not fit into memory

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from .animation import Animation, Body, Moment
+    from .bodies import Body, Frames, Moment
 
 Boxes = dict[str, tuple[np.ndarray, float]]
 
 _STEPS = 65535  # of a place in its box
 
 
-def header_of(animation: Animation, every: int, play: bool) -> dict[str, Any]:
+def header_of(animation: Frames, every: int, play: bool) -> dict[str, Any]:
     """What a page must know before the first frame."""
     low, high = animation.bounds()
     return {
@@ -34,7 +34,7 @@ def header_of(animation: Animation, every: int, play: bool) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _describe(animation: Animation, body: Body) -> dict[str, Any]:
+def _describe(animation: Frames, body: Body) -> dict[str, Any]:
     first = animation.moment(body, 0)
     colored = animation.colored(body)
     return {
@@ -46,7 +46,7 @@ def _describe(animation: Animation, body: Body) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def frame_bytes(animation: Animation, bodies: Iterable[Body], frame: int, boxes: Boxes | None = None) -> bytes:
+def frame_bytes(animation: Frames, bodies: Iterable[Body], frame: int, boxes: Boxes | None = None) -> bytes:
     """Some bodies of a frame, their places in given boxes (lowest corner, extent) or in boxes of this frame."""
     parts: list[bytes] = []
     for body in bodies:

@@ -57,7 +57,7 @@ def embed(animation: Animation, *, every: int = 1, play: bool = True) -> str:
     chosen = range(0, len(animation), every)
     boxes = {body.name: box_of(*animation.box(body, chosen)) for body in moving}
     data, sizes = compress(frame_bytes(animation, moving, k, boxes) for k in chosen)
-    return page_text(animation, {**header_of(animation, every, play), "sizes": sizes}, text_of(data))
+    return page_text(animation.name, {**header_of(animation, every, play), "sizes": sizes}, text_of(data))
 
 
 def inline_frame(text: str, height: int = 480) -> str:
@@ -65,20 +65,24 @@ def inline_frame(text: str, height: int = 480) -> str:
     return f'<iframe srcdoc="{html.escape(text)}" style="width: 100%; height: {height}px; border: 0"></iframe>'
 
 
-def page_text(animation: Animation, header: dict[str, Any], frames: str) -> str:
-    """The page, with a header and the text of its frames, which is empty where a server sends them."""
+def page_text(name: str, header: dict[str, Any], frames: str) -> str:
+    """The page, with a header and the text of its frames, which is empty where a server sends them.
+
+    name: of what is shown, such as a file. A header with "live" makes the page of a simulation that runs.
+    """
     parts = {
-        "title": html.escape(Path(animation.name).name),
+        "title": html.escape(Path(name).name),
         "header": json.dumps(header, allow_nan=False).replace("<", "\\u003c"),
         "frames": frames,
         "css": _part("page.css"), "three": _part("three.min.js"), "viewer": _part("viewer.js"),
+        "live": _part("live.js") if header.get("live") else "",
     }  # fmt: skip
     text = _part("page.html")
     before, *rest = text.split("{")
     pieces = [before]
     for piece in rest:
-        name, _, after = piece.partition("}")
-        pieces += [parts[name], after]
+        part, _, after = piece.partition("}")
+        pieces += [parts[part], after]
     return "".join(pieces)
 
 

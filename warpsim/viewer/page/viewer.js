@@ -401,4 +401,4 @@ async function main() {
   requestAnimationFrame(loop);
 }
 
-main().catch((error) => { element("message").textContent = String(error); throw error; });
+if (!header.live) main().catch((error) => { element("message").textContent = String(error); throw error; });
