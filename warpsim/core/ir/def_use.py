@@ -22,11 +22,18 @@ def defining_calls(region: Region) -> dict[Value, Call]:
 
 def uses(region: Region) -> Iterator[Value]:
     """Every use of a value in a region: operands of nodes, then what regions yield."""
-    for node in region.nodes:
-        yield from node.operands()
-        for inner in node.regions():
-            yield from uses(inner)
-    yield from region.yields
+    ahead = [(region, iter(region.nodes))]
+    while ahead:
+        inner, nodes = ahead[-1]
+        for node in nodes:
+            yield from node.operands()
+            inside = node.regions()
+            if inside:
+                ahead.extend((each, iter(each.nodes)) for each in reversed(inside))
+                break
+        else:
+            yield from inner.yields
+            ahead.pop()
 
 
 def used_values(region: Region) -> set[Value]:

@@ -270,10 +270,16 @@ class Function:
 
 def walk(region: Region) -> Iterator[Node]:
     """Every node of a region, outer nodes before the nodes inside them."""
-    for node in region.nodes:
-        yield node
-        for inner in node.regions():
-            yield from walk(inner)
+    ahead = [iter(region.nodes)]  # no recursion: a node deep inside would go through a generator for each level
+    while ahead:
+        for node in ahead[-1]:
+            yield node
+            inside = node.regions()
+            if inside:
+                ahead.extend(iter(inner.nodes) for inner in reversed(inside))
+                break
+        else:
+            ahead.pop()
 
 
 def count(region: Region) -> int:

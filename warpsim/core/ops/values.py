@@ -12,11 +12,12 @@ from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir as ll
+from llvmlite.ir.instructions import ExtractElement, PhiInstr
 
 from ..ir.nodes import Call
 from ..types import scalars
 from ..types.compounds import scalar_of
-from .lanes import for_lanes, like
+from .lanes import broadcast, for_lanes, like
 from .target import Target
 
 
@@ -111,16 +112,42 @@ def elementwise(scalar_value: Callable[..., Any], packs: bool = False) -> Callab
 
 
 def pack(b: ll.IRBuilder, flat: list[Any]) -> Any:
-    """Scalars of one type as an LLVM vector."""
-    whole: Any = ll.Constant(ll.VectorType(flat[0].type, len(flat)), ll.Undefined)
+    """Scalars of one type as an LLVM vector; of the lanes of a vector that vector, of one scalar its broadcast."""
+    first = flat[0]
+    if all(x is first for x in flat):
+        return broadcast(b, first, len(flat))
+    if is_unpacked(flat):
+        return first.operands[0]
+    whole: Any = ll.Constant(ll.VectorType(first.type, len(flat)), ll.Undefined)
     for lane, x in enumerate(flat):
         whole = b.insert_element(whole, x, ll.Constant(ll.IntType(32), lane))
     return whole
 
 
+def is_unpacked(flat: list[Any]) -> bool:
+    """Whether scalars are all the lanes of one vector, in order."""
+    if not all(isinstance(x, ExtractElement) for x in flat):
+        return False
+    whole = flat[0].operands[0]
+    in_order = all(x.operands[0] is whole and x.operands[1].constant == lane for lane, x in enumerate(flat))
+    return in_order and whole.type.count == len(flat)
+
+
 def unpack(b: ll.IRBuilder, whole: ll.Value) -> list[Any]:
     """The lanes of an LLVM vector."""
     return [b.extract_element(whole, ll.Constant(ll.IntType(32), lane)) for lane in range(whole.type.count)]
+
+
+def drop_unused_lanes(function: ll.Function) -> None:
+    """Leave out lanes of vectors that nothing uses: those of a vector that was packed again as it is."""
+    used = {id(x) for block in function.blocks for instruction in block.instructions for x in operands_of(instruction)}
+    for block in function.blocks:
+        block.instructions = [i for i in block.instructions if not isinstance(i, ExtractElement) or id(i) in used]
+
+
+def operands_of(instruction: Any) -> list[Any]:
+    """The values that an instruction takes, those of a phi among them."""
+    return [x for x, _ in instruction.incomings] if isinstance(instruction, PhiInstr) else instruction.operands
 
 
 def elementwise_with_scalars(scalar_value: Callable[..., Any], packs: bool = False) -> Callable[..., Any]:

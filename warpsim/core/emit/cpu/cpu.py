@@ -23,7 +23,7 @@ from llvmlite import ir as ll
 from ...ir.nodes import Call, For, Function, If, While, count, walk
 from ...ops.lanes import like
 from ...ops.native import unit_of
-from ...ops.values import from_memory, into_memory, llvm_type, memory_type, register_bits
+from ...ops.values import drop_unused_lanes, from_memory, into_memory, llvm_type, memory_type, register_bits
 from ...passes.analysis.atomics import AtomicPlan
 from ...passes.analysis.cost import estimate
 from ...passes.analysis.lanes import lane_plan
@@ -145,6 +145,7 @@ class CpuTarget(ThreadLoops, CpuMath):
             self.close_accumulators()
         self.end()
         self.list_kept()
+        drop_unused_lanes(self.function)
         return module
 
     def end(self) -> None:
