@@ -84,6 +84,16 @@ PADDLES = {
 }
 
 
+def moment_of_paddle(w, v, start, axis, off):
+    """When a particle meets a plane that turns by w about z, at a distance from its axis; the normal and the place."""
+
+    def normal(t):
+        return np.array([-np.sin(w * t), np.cos(w * t), 0.0])
+
+    t = brentq(lambda t: (start + t * v - axis) @ normal(t) - off, 0.0, 2 * H)
+    return t, normal(t), start + t * v
+
+
 @pytest.mark.parametrize("restitution", [0.0, 1.0])
 @pytest.mark.parametrize("radius", [0.0, 0.05])
 @pytest.mark.parametrize("name", PADDLES)
@@ -93,15 +103,7 @@ def test_paddles_strike_with_their_normal_and_velocity_at_the_moment(name, radiu
     axis = np.array([0.0, -depth, 0.0])
     for phase in PHASES:
         start = np.array([0.2, radius + 30.0 * H * phase, 0.0])
-
-        def normal(t):
-            return np.array([-np.sin(w * t), np.cos(w * t), 0.0])
-
-        def gap(t, start=start, normal=normal):
-            return (start + t * v - axis) @ normal(t) - depth - radius
-
-        t = brentq(gap, 0.0, 2 * H)
-        n, touch = normal(t), start + t * v
+        t, n, touch = moment_of_paddle(w, v, start, axis, depth + radius)
         coming = v - w * np.cross([0.0, 0.0, 1.0], touch - axis)
         builder = ModelBuilder(gravity=0.0)
         builder.add_particle(start, v, 1.0, radius)
@@ -109,6 +111,50 @@ def test_paddles_strike_with_their_normal_and_velocity_at_the_moment(name, radiu
         drive = lambda control: control.set_shape(0, angular_velocity=(0, 0, w))  # noqa: E731
         _, after = fly(builder, 1 + (t > H), drive)
         assert np.allclose(after[0], v - (1 + restitution) * (coming @ n) * n, atol=0.01 * np.linalg.norm(coming))
+
+
+@pytest.mark.parametrize("restitution", [0.0, 0.6])
+@pytest.mark.parametrize("mu", [0.2, 2.0])
+@pytest.mark.parametrize("radius", [0.0, 0.05])
+@pytest.mark.parametrize("name", PADDLES)
+def test_paddles_rub_with_their_velocity_at_the_moment(name, radius, mu, restitution):
+    """Friction takes mu (1 + e) v_n of what slides against the turning surface at the moment, or all of it."""
+    w, v, depth = 60.0, np.array([9.0, -20.0, 4.0]), {"plane": 0.0, "box": 0.05, "thin box": 0.001}[name]
+    axis = np.array([0.0, -depth, 0.0])
+    for phase in PHASES:
+        start = np.array([0.2, radius + 30.0 * H * phase, 0.0])
+        t, n, touch = moment_of_paddle(w, v, start, axis, depth + radius)
+        coming = v - w * np.cross([0.0, 0.0, 1.0], touch - axis)
+        slip = coming - (coming @ n) * n
+        lost = min(1.0, -mu * (1 + restitution) * (coming @ n) / np.linalg.norm(slip))
+        builder = ModelBuilder(gravity=0.0)
+        builder.add_particle(start, v, 1.0, radius)
+        PADDLES[name](builder, ShapeConfig(mu=mu, restitution=restitution))
+        drive = lambda control: control.set_shape(0, angular_velocity=(0, 0, w))  # noqa: E731
+        _, after = fly(builder, 1 + (t > H), drive)
+        wanted = v - (1 + restitution) * (coming @ n) * n - lost * slip
+        assert np.allclose(after[0], wanted, atol=0.01 * np.linalg.norm(coming))
+
+
+@pytest.mark.parametrize("mu", [0.1, 0.3, 5.0])
+@pytest.mark.parametrize("radius", [0.0, 0.03])
+def test_drums_rub_with_their_velocity_at_the_moment(radius, mu):
+    """A drum that turns about its axis has one wall for all times, met to second order in its angle."""
+    w, r = 40.0, 0.5
+    for restitution in (0.0, 0.5):
+        for phase in PHASES:
+            angle = 0.3
+            n = -np.array([np.cos(angle), np.sin(angle), 0.0])
+            touch, v = -r * n, np.array([12.0, -3.0, 5.0])
+            u = w * np.cross([0.0, 0.0, 1.0], touch)
+            slip = v - u - ((v - u) @ n) * n
+            lost = min(1.0, -mu * (1 + restitution) * (v @ n) / np.linalg.norm(slip))
+            builder = ModelBuilder(gravity=0.0)
+            builder.add_particle(touch - phase * H * v, v, 1.0, radius)
+            builder.add_shape_cylinder(AT, r + radius, 2.0, ShapeConfig(mu=mu, restitution=restitution), hollow=True)
+            drive = lambda control: control.set_shape(0, angular_velocity=(0, 0, w))  # noqa: E731
+            _, after = fly(builder, 1, drive)
+            assert np.allclose(after[0], v - (1 + restitution) * (v @ n) * n - lost * slip, atol=2e-3 * 25.0)
 
 
 # ----- balls without rebound ----------------------------------------------------------------------
@@ -210,6 +256,11 @@ def striking_paddle(builder, rng):
     builder.add_shape_box((0, -0.05, 0, 0, 0, 0, 1), 0.5, 0.05, 0.5, ShapeConfig(mu=0.1, restitution=0.5))
 
 
+def striking_rough_paddle(builder, rng):
+    builder.add_particles(np.add(rng.uniform(-0.02, 0.02, (6, 3)), [0.2, 0.2, 0]), [2.0, -15.0, 1.0], 0.1, 0.03)
+    builder.add_shape_box((0, -0.05, 0, 0, 0, 0, 1), 0.5, 0.05, 0.5, ShapeConfig(mu=3.0, restitution=0.5))
+
+
 def held_in_drum(builder, rng):
     angle = rng.uniform(0, 6, 6)
     places = 0.5 * np.stack([np.cos(angle), np.sin(angle), 0.1 * angle], axis=1)
@@ -223,7 +274,7 @@ def stopping_balls(builder, rng):
     builder.add_particles(places, np.repeat([[12.0, 0, 0], [0, 1.0, 0]], 3, axis=0), 0.1, 0.1)
 
 
-SCENES = [striking_vessel, striking_paddle, held_in_drum, stopping_balls]
+SCENES = [striking_vessel, striking_paddle, striking_rough_paddle, held_in_drum, stopping_balls]
 
 
 @pytest.mark.parametrize("scene", SCENES)

@@ -9,7 +9,8 @@ A particle that comes out of the air has done so for the part gap / (gap + depth
 is set by the velocity update (`bounce`), and friction takes mu times that change of velocity there: both parts together
 are the whole impulse, whenever in the substep the impact is.
 
-What arrives faster than contact makes it meets the plane of the moment of impact (`strikes`).
+What arrives faster than contact makes it meets the plane of the moment of impact (`strikes`), and slides against the
+velocity that the surface has then: friction of the whole impulse is counted at once (`hits.rub_with`).
 
 What moves farther in a substep than its radius is swept along its way, in the frame of the obstacle: it meets the plane
 that touches the obstacle where it comes in, also if it has come out on the other side since. Where a volume knows
@@ -94,9 +95,9 @@ class ShapeContactConstraints(Fixed):
             met.zero_()
         note_filled([*w.hit, *w.push, w.leg])  # read only where they were written since
 
-    def resolve(self, control: Control, workspace: Workspace, h: float) -> None:
-        """Push particles out of the shapes, where they are at the end of the substep."""
-        m, moving = self.model, self._particles(workspace)
+    def resolve(self, control: Control, workspace: Workspace, shove: array, h: float) -> None:
+        """Push particles out of the shapes, where they are at the end of the substep; shove: see `hits.Colliding`."""
+        m, moving = self.model, self._particles(workspace, shove)
         if self.rechecked:
             workspace.bounced.zero_()
         surface = [m.shape_margin, m.shape_mu, m.shape_mu_static, m.shape_restitution, m.shape_scale]
@@ -106,9 +107,9 @@ class ShapeContactConstraints(Fixed):
             collide = collide_with(kind, workspace.slots, bool(self.rechecked), self.many)
             launch(collide, group.count, [self._obstacle(group, h), moving, *placed_by], device=m.device)
 
-    def recheck(self, control: Control, workspace: Workspace, h: float) -> None:
+    def recheck(self, control: Control, workspace: Workspace, shove: array, h: float) -> None:
         """Lead the ways of particles that shapes have pushed past thin shapes."""
-        m, moving = self.model, self._particles(workspace)
+        m, moving = self.model, self._particles(workspace, shove)
         for line, group in itertools.product(LINES, self.rechecked):
             heights = m.shape_heights[group.shape]
             surface = [m.shape_margin, m.shape_restitution, m.shape_scale, heights, control.gravity]
@@ -120,20 +121,20 @@ class ShapeContactConstraints(Fixed):
         source = self.model.shape_source[group.shape]
         return Obstacle[self.model.dtype](group.shape, group.first, group.numbers, source, self.depth, h)
 
-    def _particles(self, w: Workspace) -> Any:
+    def _particles(self, w: Workspace, shove: array) -> Any:
         m = self.model
-        notes = [*w.hit, *w.push, *w.met, w.leg, w.bounced]
+        notes = [*w.hit, *w.push, *w.met, w.leg, w.bounced, shove]
         return Colliding[m.dtype](m.particle_radius, w.start, w.v, w.x, *notes, m.particle_world)
 
     def bounce(self, control: Control, workspace: Workspace, shove: array, h: float) -> None:
-        """Velocities of all particles, of which some met shapes; shove: see `hits.bounce_with`."""
+        """Velocities of all particles, of which some met shapes; shove: see `hits.Colliding`."""
         m, w = self.model, workspace
-        args = [shove, w.pose, control.shape_velocity, m.shape_mu, m.shape_mu_static, h, w.v]
-        launch(bounce_with(w.slots), m.particle_count, [self._particles(w), *args], device=m.device)
+        args = [w.pose, control.shape_velocity, m.shape_mu, m.shape_mu_static, h, w.v]
+        launch(bounce_with(w.slots), m.particle_count, [self._particles(w, shove), *args], device=m.device)
 
-    def carry_on(self, workspace: Workspace) -> None:
+    def carry_on(self, workspace: Workspace, shove: array) -> None:
         """`workspace.onward`: velocities of the arrival, as shapes have turned them."""
-        moving, n = self._particles(workspace), self.model.particle_count
+        moving, n = self._particles(workspace, shove), self.model.particle_count
         launch(carry_on_with(workspace.slots), n, [moving, workspace.onward], device=self.model.device)
 
 
@@ -287,7 +288,7 @@ def collide_with(shape_type: ShapeType, slots: int, looks: bool, many: bool) -> 
                     moving.bounced[i] = s + 1
             if deep > 0.0 and has_direction(inward):
                 slot, fall = hits.slot_of(moving, i, s), h * length(gravity[own])
-                free = hits.velocity_before(moving, i, slot)
+                free = hits.turned_before(moving, i, slot, moving.v[i])
                 depth, touched, struck, slow, bend, n, u, way = touch(
                     shape, moving, i, free, keep, deep, inward, left, pose[s], twist[s], scale[s], heights, fall
                 )  # fmt: skip
@@ -296,14 +297,18 @@ def collide_with(shape_type: ShapeType, slots: int, looks: bool, many: bool) -> 
                 if arrival < -slow:
                     e = restitution[s]
                     gained = dot(gravity[own], n) * min(-depth / arrival, h)
+                leaving = max((1.0 + e) * gained - e * arrival, h * 0.0) + dot(u, n) + bend
+                hit = vector(n[0], n[1], n[2], leaving)
                 away = (1.0 + e) * depth
                 slid = friction_loss(touched * (way - dot(way, n) * n), mu[s] * away, mu_static[s] * away)
                 back = lead_back(shape, p + away * n, keep, pose[s], scale[s], heights, struck)
                 moves = vector(away * n[0] + back[0], away * n[1] + back[1], away * n[2] + back[2], away)
+                if struck > 0.0 and arrival < -slow:
+                    lost, gain = hits.rub(moving, i, slot, s, hit, u, mu[s], mu_static[s], h)
+                    d = away * n + back + h * lost - slid
+                    moves = vector(d[0], d[1], d[2], h * gain)
                 end = p + away * n + back - slid
                 moving.x[i] = move_to(a, end)  # written at i only, and read before: so strips may run as lanes
-                leaving = max((1.0 + e) * gained - e * arrival, h * 0.0) + dot(u, n) + bend
-                hit = vector(n[0], n[1], n[2], leaving)
                 hits.note(moving, i, slot, s, hit, moves + hits.pushed_by(moving, i, slot, s))
                 if looks:
                     if left > 0.0 or length(end - begun) > moving.radius[i]:

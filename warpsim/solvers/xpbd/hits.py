@@ -2,8 +2,8 @@
 
 A particle keeps up to three shapes that it met, in the order of the model: enough for the corner of a room. A fourth
 takes the place of the third. The velocity update goes through them in this order: each replaces the component along its
-normal of the velocity that those before left, and rubs with the part of this change that friction at position level
-has not had (`contact`). Along the normal of a forgotten one the velocity is that between places.
+normal of the velocity that those before left, and rubs with the part of this change for which friction has
+not been counted (`contact`). Along the normal of a forgotten one the velocity is that between places.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import functools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...core.language import (
-    Array, Float, Vec, array, dot, func, generic_struct, int32, kernel, min, tid,
+    Array, Float, Vec, array, dot, func, generic_struct, int32, kernel, max, min, tid,
 )  # fmt: skip
 from ..scene.shapes import surface_velocity
 from .friction import friction_loss
@@ -32,7 +32,8 @@ class Colliding:
     met0, met1, met2: the shapes that a particle met, their numbers + 1; 0 where there are no more. hit0, ...: their
     normals, and the velocities along them afterwards [m/s]. push0, ...: how they moved it to where it may be, and the
     part of that along the normal with which friction has been counted [m]. (An array for each, so that lanes know
-    elements of their own.) leg, bounced: ways after pushes, see `ways.recheck_with`.
+    elements of their own.) leg, bounced: ways after pushes, see `ways.recheck_with`. shove: how far impacts with
+    particles moved them, which is no velocity [m]; empty where nothing but shapes is met.
     """
 
     radius: Array[Float]
@@ -50,6 +51,7 @@ class Colliding:
     met2: array(dtype=int32)
     leg: Array[Vec[4, Float]]
     bounced: array(dtype=int32)
+    shove: Array[Vec[3, Float]]
     world: array(dtype=int32)
 
 
@@ -83,17 +85,21 @@ class HitFunctions(NamedTuple):
 
     slot_of: Any
     count_of: Any
-    velocity_before: Any
+    turned_before: Any
     met_in: Any
     pushed_by: Any
+    unpushed: Any
     note: Any
+    rub: Any
 
 
 @functools.cache
 def hit_functions(slots: int) -> HitFunctions:
     """For particles that remember so many shapes: 1 to `MOST`."""
-    met_in = met_in_with(slots)
-    return HitFunctions(*slots_with(slots), velocity_with(slots), met_in, pushed_with(slots, met_in), note_with(slots))
+    met_in, turned_before, unpushed = met_in_with(slots), turned_with(slots), unpushed_with(slots)
+    pushed_by = pushed_with(slots, met_in)
+    rub = rub_with(turned_before, pushed_by, unpushed)
+    return HitFunctions(*slots_with(slots), turned_before, met_in, pushed_by, unpushed, note_with(slots), rub)
 
 
 def slots_with(slots: int) -> tuple[Any, Any]:
@@ -124,13 +130,13 @@ def slots_with(slots: int) -> tuple[Any, Any]:
     return slot_of, count_of
 
 
-def velocity_with(slots: int) -> Any:
+def turned_with(slots: int) -> Any:
     """Velocities between impacts."""
 
     @func
-    def velocity_before(moving: Any, i: int32, slot: int32) -> Any:
+    def turned_before(moving: Any, i: int32, slot: int32, free: Vec[3, Float]) -> Vec[3, Float]:
         """The velocity with which a particle meets the shape in a slot: those in slots before have turned it."""
-        u = moving.v[i]
+        u = free
         if slot > 0:
             u = turned_by(u, moving.hit0[i])
         if slots > 1:
@@ -141,7 +147,7 @@ def velocity_with(slots: int) -> Any:
                 u = turned_by(u, moving.hit2[i])
         return u
 
-    return velocity_before
+    return turned_before
 
 
 def met_in_with(slots: int) -> Any:
@@ -183,6 +189,47 @@ def pushed_with(slots: int, met_in: Func) -> Any:
     return pushed_by
 
 
+def unpushed_with(slots: int) -> Any:
+    """Velocities without what only moved places."""
+
+    @func
+    def unpushed(moving: Any, i: int32, between: Vec[3, Float], h: Float) -> Vec[3, Float]:
+        """The velocity between places, without what shapes and impacts with particles moved."""
+        u = between
+        if moving.shove.shape[0] > 0:
+            u = u - moving.shove[i] / h
+        if moving.met0[i] != 0:
+            u = u - position(moving.push0[i]) / h
+        if slots > 1:
+            if moving.met1[i] != 0:
+                u = u - position(moving.push1[i]) / h
+        if slots > 2:
+            if moving.met2[i] != 0:
+                u = u - position(moving.push2[i]) / h
+        return u
+
+    return unpushed
+
+
+def rub_with(turned_before: Func, pushed_by: Func, unpushed: Func) -> Any:
+    """Friction of impacts."""
+
+    @func
+    def rub(
+        moving: Any, i: int32, slot: int32, s: int32, hit: Vec[4, Float], u: Vec[3, Float], mu: Float,
+        mu_static: Float, h: Float,
+    ) -> tuple[Vec[3, Float], Float]:  # fmt: skip
+        """What friction takes of the velocity in an impact on a surface that moves with u, and the change along the
+        normal with which it is counted [m/s]."""
+        between = correct_velocity(moving.v[i], moving.start[i], moving.x[i], h)
+        came, n = turned_before(moving, i, slot, unpushed(moving, i, between, h)), position(hit)
+        gain = max(hit[3] - dot(came, n) - pushed_by(moving, i, slot, s)[3] / h, 0.0 * h)
+        slip = came - u
+        return friction_loss(slip - dot(slip, n) * n, mu * gain, mu_static * gain), gain
+
+    return rub
+
+
 def note_with(slots: int) -> Any:
     """How slots are written."""
 
@@ -204,6 +251,7 @@ def note_with(slots: int) -> Any:
 @functools.cache
 def bounce_with(slots: int) -> Any:
     """The kernel of velocities, for particles that remember so many shapes."""
+    hits = hit_functions(slots)
 
     @func
     def leave(
@@ -222,38 +270,25 @@ def bounce_with(slots: int) -> Any:
 
     @kernel
     def bounce(
-        moving: Any, shove: array(dtype=Any), pose: array(dtype=Any), twist: array(dtype=Any), mu: array(dtype=Any),
+        moving: Any, pose: array(dtype=Any), twist: array(dtype=Any), mu: array(dtype=Any),
         mu_static: array(dtype=Any), h: Any, v: array(dtype=Any),
     ):  # fmt: skip
         """Velocities, as `update_velocity` has them; of what met obstacles, components along normals are replaced, and
-        what that adds is an impulse with friction.
-
-        shove: how far impacts with particles moved them, which is no velocity [m]; empty where these do not bounce.
-        """
+        what that adds is an impulse with friction."""
         i = tid()
         a = moving.x[i]
-        p, u = position(a), correct_velocity(v[i], moving.start[i], a, h)
-        if shove.shape[0] > 0:
-            u = u - shove[i] / h
-        first, second, third = moving.met0[i], int32(0), int32(0)
-        if first != 0:
-            u = u - position(moving.push0[i]) / h
-        if slots > 1:
-            second = moving.met1[i]
-            if second != 0:
-                u = u - position(moving.push1[i]) / h
-        if slots > 2:
-            third = moving.met2[i]
-            if third != 0:
-                u = u - position(moving.push2[i]) / h
+        p, u = position(a), hits.unpushed(moving, i, correct_velocity(v[i], moving.start[i], a, h), h)
+        first = moving.met0[i]
         if first != 0:
             s, push = first - 1, moving.push0[i][3] / h
             u = leave(u, p, moving.hit0[i], push, pose[s], twist[s], mu[s], mu_static[s])
         if slots > 1:
+            second = moving.met1[i]
             if second != 0:
                 s, push = second - 1, moving.push1[i][3] / h
                 u = leave(u, p, moving.hit1[i], push, pose[s], twist[s], mu[s], mu_static[s])
         if slots > 2:
+            third = moving.met2[i]
             if third != 0:
                 s, push = third - 1, moving.push2[i][3] / h
                 u = leave(u, p, moving.hit2[i], push, pose[s], twist[s], mu[s], mu_static[s])
@@ -271,7 +306,7 @@ def carry_on_with(slots: int) -> Any:
     def carry_on(moving: Any, onward: array(dtype=Any)):
         """Velocities of the free motion, as shapes have turned them."""
         i = tid()
-        onward[i] = hits.velocity_before(moving, i, hits.count_of(moving, i))
+        onward[i] = hits.turned_before(moving, i, hits.count_of(moving, i), moving.v[i])
 
     return carry_on
 

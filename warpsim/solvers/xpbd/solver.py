@@ -10,7 +10,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from ...core.language import Kernel, launch
+from ...core.language import Kernel, array, launch
 from ...core.runtime.arrays.creation import copy
 from ...core.runtime.arrays.fixed import Fixed
 from ...core.runtime.arrays.saved_contents import active
@@ -237,11 +237,11 @@ class SolverXPBD(Fixed):
     def _collide(
         self, control: Control, contacts: Sequence[Contacts | SurfaceContacts], h: float, first: bool
     ) -> None:  # fmt: skip
-        w, h = self.workspace, self.model.dtype(h)
+        w, h, shove = self.workspace, self.model.dtype(h), self._shove(contacts)
 
         def shapes() -> None:
-            self.contact.resolve(control, w, h)
-            self.contact.recheck(control, w, h)
+            self.contact.resolve(control, w, shove, h)
+            self.contact.recheck(control, w, shove, h)
 
         def touch() -> None:
             for touching in contacts:
@@ -258,7 +258,7 @@ class SolverXPBD(Fixed):
             touch()
 
     def _update_velocity(self, control: Control, contacts: Sequence[Contacts | SurfaceContacts], h: float) -> None:
-        w, h = self.workspace, self.model.dtype(h)
+        w, h, shove = self.workspace, self.model.dtype(h), self._shove(contacts)
         balls = [touching for touching in contacts if isinstance(touching, Contacts)]
         bouncing = [touching for touching in balls if touching.bounces]
         if bouncing:
@@ -266,16 +266,21 @@ class SolverXPBD(Fixed):
             copy(w.onward, w.v)
         if self.model.shape_count:
             if bouncing:
-                self.contact.carry_on(w)
-            self.contact.bounce(control, w, w.shove if balls else w.still, h)
+                self.contact.carry_on(w, shove)
+            self.contact.bounce(control, w, shove, h)
         else:
             self._run(update_velocity, self.model.particle_count, w.x, w.start, h, w.v)
             if balls:
-                self._run(retract, self.model.particle_count, w.shove, h, w.v)
+                self._run(retract, self.model.particle_count, shove, h, w.v)
         for touching in bouncing:
             self.self_contact.bounce(touching, control.gravity, w, h)
         for name in self._damped:
             self.constraints[name].damp(w.x, w.v)
+
+    def _shove(self, contacts: Sequence[Contacts | SurfaceContacts]) -> array:
+        """How far impacts with particles move each one; empty where they do not meet."""
+        met = any(isinstance(touching, Contacts) for touching in contacts)
+        return self.workspace.shove if met else self.workspace.still
 
     def _load(self, state: State) -> None:
         w = self.workspace

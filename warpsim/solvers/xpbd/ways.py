@@ -138,7 +138,7 @@ def meet_with(slots: int) -> Any:
         moves = vector(back[0], back[1], back[2], 0.0 * pace)
         if slot < count:
             moves = moves + hits.pushed_by(moving, i, slot, hits.met_in(moving, i, slot))
-        arrival = dot(hits.velocity_before(moving, i, slot), n) - pace
+        arrival = dot(hits.turned_before(moving, i, slot, moving.v[i]), n) - pace
         leaving = max(arrival, 0.0 * pace)
         if arrival < -slow:
             leaving = -restitution * arrival
@@ -190,16 +190,15 @@ def recheck_with(shape_type: ShapeType, slots: int, many: bool) -> Any:
                     above, inward = keep + (t - when) * dot(wall, way), wall
                 depth = keep - above - dot(here - touch, inward)
                 if has_direction(inward) and depth > CLOSE * far and (t > 0.0 or above > -_NEAR * far):
-                    rotation = transform_get_rotation(pose[s])
-                    n = quat_rotate(rotation, inward)
-                    back = depth * n
+                    left = left * (1.0 - t)
+                    then, rotation = advance_pose(pose[s], twist[s], -left * h), transform_get_rotation(pose[s])
+                    at, n = to_world(then, touch), quat_rotate(transform_get_rotation(then), inward)
+                    back = depth * quat_rotate(rotation, inward)
                     if line == LEG:
-                        left = left * (1.0 - t)
-                        at = to_world(advance_pose(pose[s], twist[s], -left * h), touch)
                         moving.leg[i] = vector(at[0], at[1], at[2], left)
                     else:
                         back = quat_rotate(rotation, touch - here + (keep - above) * inward)
-                    pace = dot(surface_velocity(pose[s], twist[s], p), n)
+                    pace = dot(surface_velocity(then, twist[s], at), n)
                     meet(moving, i, s, n, pace, restitution[s], 2.0 * h * length(gravity[own]), back)
                     moving.x[i] = move_to(moving.x[i], p + back)
                     moving.bounced[i] = -(s + 1)
