@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.language import (
     Array, Float, Transform, Vec, abs, array, array2d, clamp, cross, dot, func, generic_struct, int32, kernel, launch,
-    length, max, min, tid, uint64, vector,
+    length, max, min, sqrt, tid, uint64, vector,
 )  # fmt: skip
 from ...core.runtime.arrays.fixed import Fixed
 from ...core.lib.quaternions import quat_rotate
@@ -49,7 +49,7 @@ from .friction import friction_loss
 from .hits import Colliding, bounce_with, carry_on_with, hit_functions, pair_in
 from .particle import move_to, position
 from .strikes import strike_turning_with, strike_with
-from .ways import CONVEX, LINES, THIN, VESSELS, enters, has_direction, recheck_with, sweep_with
+from .ways import CONVEX, LINES, ROUND, THIN, VESSELS, enters, has_direction, recheck_with, sweep_with
 
 if TYPE_CHECKING:
     from ...core.frontend.functions.functions import Func
@@ -59,6 +59,8 @@ if TYPE_CHECKING:
     from .workspace import Workspace
 
 _SHARP = 0.25  # squared change of a unit normal in a substep beyond which it is an edge
+_HELD = 0.999  # of a substep: what is in contact from its beginning
+_STEADY = 0.01  # of what curvature makes: how fast a wall may come by turning that is taken for one that stays
 
 
 @generic_struct
@@ -194,6 +196,19 @@ def detect_with(distance: Func, thin: bool, is_table: bool) -> Any:
 
 
 @func
+def speed_lost(v: Vec[3, Float], n: Vec[3, Float], bend: Float) -> Vec[3, Float]:
+    """What is missing of a velocity that is turned onto the next tangent plane of a curved surface: smooth contact does
+    no work. v: before forces; bend: along the normal afterwards [m/s]. What is not due to curvature stays lost."""
+    pace = dot(v, n)
+    along = v - pace * n
+    fast, part = dot(along, along), 0.0 * pace
+    if pace * bend > 0.0 and fast > 0.0:
+        turned = min(abs(pace), 3.0 * abs(bend))
+        part = sqrt(1.0 + max(turned * turned - bend * bend, 0.0 * pace) / fast) - 1.0
+    return part * along
+
+
+@func
 def swing_along(n: Vec[3, Float], way: Vec[3, Float], twist: Vec[6, Float], h: Float) -> Float:
     """What turning with an obstacle adds to a velocity along n [m/s]; way: in the world, in h [s]."""
     return dot(cross(spatial_top(twist), way - h * spatial_bottom(twist)), n)
@@ -221,21 +236,25 @@ def lead_back_with(distance: Func, vessel: bool) -> Any:
 def touch_with(distance: Func, shape_type: ShapeType) -> Any:
     """How a particle that is in a shape at the end of a substep came there."""
     strike, strike_turning = strike_with(distance, shape_type), strike_turning_with(distance)
+    is_round = shape_type in ROUND
 
     @func
     def touch(
         shape: Any, moving: Any, i: int32, free: Vec[3, Float], keep: Float, depth: Float, inward: Vec[3, Float],
         left: Float, pose: Transform[Float], twist: Vec[6, Float], scale: Vec[3, Float], heights: Array[Float, 2],
-        fall: Float,
-    ) -> tuple[Float, Float, Float, Float, Float, Vec[3, Float], Vec[3, Float], Vec[3, Float]]:  # fmt: skip
-        """free: its velocity before; left: of the substep after a swept impact, or below zero; fall: what gravity makes
-        of a velocity in h.
+        gravity: Vec[3, Float],
+    ) -> tuple[
+        Float, Float, Float, Float, Float, Vec[3, Float], Vec[3, Float], Vec[3, Float], Vec[3, Float]
+    ]:  # fmt: skip
+        """free: its velocity before; left: of the substep after a swept impact, or below zero.
 
         The depth [m]; the part of the substep in contact; the same after an impact, or below zero; how fast an arrival
         has to be that bounces [m/s]; by what the mean velocity along the normal is above that of the surface [m/s];
-        the normal; the velocity of the surface; the way in the frame of the shape, as it is turned at the end [m].
+        the normal; the velocity of the surface; the way in the frame of the shape, as it is turned at the end [m]; what
+        the velocity afterwards is short of (`speed_lost`) [m/s].
         """
         begun, p, h = moving.start[i], position(moving.x[i]), shape.h
+        fall, missing = h * length(gravity), 0.0 * moving.start[i]
         rotation, past = transform_get_rotation(pose), advance_pose(pose, twist, -h)
         n, u = quat_rotate(rotation, inward), surface_velocity(pose, twist, p)
         once, here = to_shape(past, begun), to_shape(pose, p)
@@ -249,15 +268,20 @@ def touch_with(distance: Func, shape_type: ShapeType) -> Any:
             turn = turned_normal(n, quat_rotate(transform_get_rotation(past), outward), touched)
             swing = touched * swing_along(n, p - begun, twist, h)
             slow, bend = 2.0 * (fall + length(turn) * length(free - u) + abs(swing)), 0.5 * (dot(way, turn) / h - swing)
+            if is_round and touched > _HELD:
+                whole = spatial_bottom(twist)
+                if abs(dot(u - whole, n)) < _STEADY * abs(bend):
+                    missing = speed_lost(free - h * gravity - whole, n, bend) + h * dot(gravity, n) * turn
             if above > keep and dot(free - u, n) < -slow:
                 depth, inward, left = strike(shape, once, here, keep, depth, inward, touched, scale, heights)
                 if left > 0.0:
                     n, touched, slow, bend = quat_rotate(rotation, inward), left, 2.0 * fall, 0.0 * h
+                    missing = 0.0 * missing
         if left > 0.0:  # also of a shape that rests, whose turning has a derivative
             depth, n, u, touched = strike_turning(
                 shape, begun, p, keep, depth, n, left, pose, twist, scale, heights
             )  # fmt: skip
-        return depth, touched, left, slow, bend, n, u, way
+        return depth, touched, left, slow, bend, n, u, way, missing
 
     return touch
 
@@ -287,10 +311,10 @@ def collide_with(shape_type: ShapeType, slots: int, looks: bool, many: bool) -> 
                     moving.leg[i] = vector(begun[0], begun[1], begun[2], 1.0 + 0.0 * keep)
                     moving.bounced[i] = s + 1
             if deep > 0.0 and has_direction(inward):
-                slot, fall = hits.slot_of(moving, i, s), h * length(gravity[own])
+                slot = hits.slot_of(moving, i, s)
                 free = hits.turned_before(moving, i, slot, moving.v[i])
-                depth, touched, struck, slow, bend, n, u, way = touch(
-                    shape, moving, i, free, keep, deep, inward, left, pose[s], twist[s], scale[s], heights, fall
+                depth, touched, struck, slow, bend, n, u, way, missing = touch(
+                    shape, moving, i, free, keep, deep, inward, left, pose[s], twist[s], scale[s], heights, gravity[own]
                 )  # fmt: skip
                 arrival = dot(free - u, n)
                 e, gained = h * 0.0, h * 0.0  # the second along n from gravity since the impact
@@ -307,6 +331,8 @@ def collide_with(shape_type: ShapeType, slots: int, looks: bool, many: bool) -> 
                     lost, gain = hits.rub(moving, i, slot, s, hit, u, mu[s], mu_static[s], h)
                     d = away * n + back + h * lost - slid
                     moves = vector(d[0], d[1], d[2], h * gain)
+                if hits.met_in(moving, i, slot) != s:
+                    moves = moves - vector(h * missing[0], h * missing[1], h * missing[2], 0.0 * h)
                 end = p + away * n + back - slid
                 moving.x[i] = move_to(a, end)  # written at i only, and read before: so strips may run as lanes
                 hits.note(moving, i, slot, s, hit, moves + hits.pushed_by(moving, i, slot, s))

@@ -36,6 +36,7 @@ THIN = {
 }  # what has another side to come out of
 CONVEX = {ShapeType.SPHERE, ShapeType.BOX, ShapeType.CAPSULE, ShapeType.CYLINDER}
 VESSELS = {ShapeType.HOLLOW_SPHERE, ShapeType.HOLLOW_CYLINDER, ShapeType.HOLLOW_CAPSULE}
+ROUND = VESSELS | (CONVEX - {ShapeType.BOX})
 HOLLOWED = THIN - CONVEX  # of which a particle may meet several parts at once
 LEG, WHOLE = 0, 1  # lines that are swept again: since the last push, and of the whole substep
 LINES = (LEG, LEG, WHOLE)
