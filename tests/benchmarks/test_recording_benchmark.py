@@ -21,8 +21,9 @@ def test_recorded_tables_without_a_name_are_refused():
         recording.main(["speed"])
 
 
-def test_worlds_stand_beside_models_in_turn_and_one_large_cloth():
-    rows = worlds.table(3, 2, 2)
-    assert [row[1] for row in rows[:3]] == ["worlds of one model", "models in turn", "one large cloth"]
+@pytest.mark.parametrize("name", worlds.KINDS)
+def test_worlds_stand_beside_models_in_turn_and_one_large_scene(name):
+    rows = worlds.table(name, 3, 4, 2)
+    assert [row[1] for row in rows[:3]] == ["worlds of one model", "models in turn", "one large scene"]
     assert rows[0][4] == rows[0][7] == "1.00" and float(rows[1][4]) > 0.0
     assert rows[-1][5].endswith(" s")
