@@ -52,6 +52,42 @@ def test_a_corner_turns_both_velocities_round_at_every_phase(restitution, floor_
         assert np.allclose(v, [3.0 * restitution, 2.0 * restitution, 0.0], atol=1e-9)
 
 
+def struck(v, normals, mu, restitution):
+    """A velocity after impacts one after the other, each with Coulomb's friction of its whole impulse."""
+    for n in np.asarray(normals, dtype=float):
+        into = min(v @ n, 0.0)
+        along = v - (v @ n) * n
+        slowed = max(0.0, 1.0 + mu * (1.0 + restitution) * into / max(np.linalg.norm(along), 1e-12))
+        v = (v @ n - (1.0 + restitution) * into) * n + slowed * along
+    return v
+
+
+@pytest.mark.parametrize("kind", ["plane", "box"])
+@pytest.mark.parametrize("restitution", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("mu", [0.2, 0.3])
+def test_both_walls_of_a_corner_rub(kind, restitution, mu):
+    """The second wall is met with what friction of the first has left, and its own slows what the first returned."""
+    v = np.array([-5.0, -4.0, 2.0])
+    floor, wall = (0.0, 1.0, 0.0), (1.0, 0.0, 0.0)
+    for order in [(floor, wall), (wall, floor)]:
+        for down, aside in [(0.2, 0.7), (0.7, 0.2), (0.1, 0.2), (0.8, 0.85)]:
+            builder = ModelBuilder(gravity=0.0)
+            builder.add_particle((5.0 * H * aside, 4.0 * H * down, 0.0), v, 1.0, 0.0)
+            for normal in order:
+                surface = ShapeConfig(mu=mu, restitution=restitution)
+                if kind == "plane":
+                    builder.add_shape_plane(normal, (0, 0, 0), surface)
+                else:
+                    builder.add_shape_box((*(-np.array(normal)), 0, 0, 0, 1), *(3.0 - 2.0 * np.array(normal)), surface)
+            model = finalized(builder)
+            solver, state = SolverXPBD(model, substeps=1), model.state()
+            for _ in range(2):
+                solver.step(state, state, None, None, H)
+            after = state.particle_qd.numpy()[0]
+            either = [struck(v, normals, mu, restitution) for normals in [(floor, wall), (wall, floor)]]
+            assert min(np.linalg.norm(after - expected) for expected in either) < 0.01 * np.linalg.norm(v)
+
+
 def test_the_corner_of_a_room_turns_three_velocities_round():
     builder = ModelBuilder(gravity=0.0)
     builder.add_particle((0.9 * H * 3, 0.9 * H * 2, 0.9 * H), (-3.0, -2.0, -1.0), 1.0, 0.0)

@@ -95,7 +95,7 @@ class ShapeContactConstraints(Fixed):
         w = workspace
         for met in w.met[: w.slots]:
             met.zero_()
-        note_filled([*w.hit, *w.push, w.leg])  # read only where they were written since
+        note_filled([*w.hit, *w.push, *w.rub, w.leg])  # read only where they were written since
 
     def resolve(self, control: Control, workspace: Workspace, shove: array, h: float) -> None:
         """Push particles out of the shapes, where they are at the end of the substep; shove: see `hits.Colliding`."""
@@ -125,7 +125,7 @@ class ShapeContactConstraints(Fixed):
 
     def _particles(self, w: Workspace, shove: array) -> Any:
         m = self.model
-        notes = [*w.hit, *w.push, *w.met, w.leg, w.bounced, shove]
+        notes = [*w.hit, *w.push, *w.rub, *w.met, w.leg, w.bounced, shove]
         return Colliding[m.dtype](m.particle_radius, w.start, w.v, w.x, *notes, m.particle_world)
 
     def bounce(self, control: Control, workspace: Workspace, shove: array, h: float) -> None:
@@ -214,20 +214,29 @@ def swing_along(n: Vec[3, Float], way: Vec[3, Float], twist: Vec[6, Float], h: F
     return dot(cross(spatial_top(twist), way - h * spatial_bottom(twist)), n)
 
 
-def lead_back_with(distance: Func, vessel: bool) -> Any:
-    """Out of the wall of a vessel, which the plane of an impact leaves behind it."""
+def lead_back_with(distance: Func, shape_type: ShapeType) -> Any:
+    """Out of what the plane of the moment of an impact leaves behind it: the wall of a vessel, or a turned face."""
+    vessel, convex = shape_type in VESSELS, shape_type in CONVEX
 
     @func
     def lead_back(
-        shape: Any, p: Vec[3, Float], keep: Float, pose: Transform[Float], scale: Vec[3, Float],
-        heights: Array[Float, 2], left: Float,
+        shape: Any, end: Vec[3, Float], keep: Float, pose: Transform[Float], scale: Vec[3, Float],
+        heights: Array[Float, 2], struck: Float, face: Vec[4, Float],
     ) -> Vec[3, Float]:  # fmt: skip
-        """How far what has met a wall as so much of the substep was left is in the wall at its end [m]."""
-        back = 0.0 * p
-        if vessel and left > 0.0:
-            gap, outward = distance(to_shape(pose, p), scale, shape.source, heights, keep + shape.deepest)
+        """How far what has met a wall, as so much of the substep was left, is behind it at the end [m]; face: see
+        `strikes.strike_turning_with`."""
+        back, here = 0.0 * end, to_shape(pose, end)
+        if vessel and struck > 0.0:
+            gap, outward = distance(here, scale, shape.source, heights, keep + shape.deepest)
             if gap < keep:
                 back = (keep - gap) * quat_rotate(transform_get_rotation(pose), outward)
+        if convex and struck > 0.0:
+            n = position(face)
+            behind = face[3] - dot(n, here)
+            if behind > 0.0:
+                above, outward = distance(here + behind * n, scale, shape.source, heights, keep + shape.deepest)
+                behind = behind - clamp(above - keep, 0.0 * behind, behind)  # round shapes are beneath their planes
+                back = behind * quat_rotate(transform_get_rotation(pose), n)
         return back
 
     return lead_back
@@ -244,17 +253,17 @@ def touch_with(distance: Func, shape_type: ShapeType) -> Any:
         left: Float, pose: Transform[Float], twist: Vec[6, Float], scale: Vec[3, Float], heights: Array[Float, 2],
         gravity: Vec[3, Float],
     ) -> tuple[
-        Float, Float, Float, Float, Float, Vec[3, Float], Vec[3, Float], Vec[3, Float], Vec[3, Float]
+        Float, Float, Float, Float, Float, Vec[3, Float], Vec[3, Float], Vec[3, Float], Vec[3, Float], Vec[4, Float]
     ]:  # fmt: skip
         """free: its velocity before; left: of the substep after a swept impact, or below zero.
 
         The depth [m]; the part of the substep in contact; the same after an impact, or below zero; how fast an arrival
         has to be that bounces [m/s]; by what the mean velocity along the normal is above that of the surface [m/s];
         the normal; the velocity of the surface; the way in the frame of the shape, as it is turned at the end [m]; what
-        the velocity afterwards is short of (`speed_lost`) [m/s].
+        the velocity afterwards is short of (`speed_lost`) [m/s]; the face that an impact met (`strikes`).
         """
         begun, p, h = moving.start[i], position(moving.x[i]), shape.h
-        fall, missing = h * length(gravity), 0.0 * moving.start[i]
+        fall, missing, face = h * length(gravity), 0.0 * moving.start[i], 0.0 * moving.x[i]
         rotation, past = transform_get_rotation(pose), advance_pose(pose, twist, -h)
         n, u = quat_rotate(rotation, inward), surface_velocity(pose, twist, p)
         once, here = to_shape(past, begun), to_shape(pose, p)
@@ -278,10 +287,10 @@ def touch_with(distance: Func, shape_type: ShapeType) -> Any:
                     n, touched, slow, bend = quat_rotate(rotation, inward), left, 2.0 * fall, 0.0 * h
                     missing = 0.0 * missing
         if left > 0.0:  # also of a shape that rests, whose turning has a derivative
-            depth, n, u, touched = strike_turning(
+            depth, n, u, touched, face = strike_turning(
                 shape, begun, p, keep, depth, n, left, pose, twist, scale, heights
             )  # fmt: skip
-        return depth, touched, left, slow, bend, n, u, way, missing
+        return depth, touched, left, slow, bend, n, u, way, missing, face
 
     return touch
 
@@ -292,7 +301,7 @@ def collide_with(shape_type: ShapeType, slots: int, looks: bool, many: bool) -> 
     distance, hits, pair = DISTANCE[shape_type], hit_functions(slots), pair_in(many)
     hollowed = shape_type not in CONVEX
     detect = detect_with(distance, shape_type in THIN, shape_type is ShapeType.HEIGHTFIELD)
-    touch, lead_back = touch_with(distance, shape_type), lead_back_with(distance, shape_type in VESSELS)
+    touch, lead_back = touch_with(distance, shape_type), lead_back_with(distance, shape_type)
 
     @kernel
     def collide(
@@ -313,7 +322,7 @@ def collide_with(shape_type: ShapeType, slots: int, looks: bool, many: bool) -> 
             if deep > 0.0 and has_direction(inward):
                 slot = hits.slot_of(moving, i, s)
                 free = hits.turned_before(moving, i, slot, moving.v[i])
-                depth, touched, struck, slow, bend, n, u, way, missing = touch(
+                depth, touched, struck, slow, bend, n, u, way, missing, face = touch(
                     shape, moving, i, free, keep, deep, inward, left, pose[s], twist[s], scale[s], heights, gravity[own]
                 )  # fmt: skip
                 arrival = dot(free - u, n)
@@ -325,17 +334,18 @@ def collide_with(shape_type: ShapeType, slots: int, looks: bool, many: bool) -> 
                 hit = vector(n[0], n[1], n[2], leaving)
                 away = (1.0 + e) * depth
                 slid = friction_loss(touched * (way - dot(way, n) * n), mu[s] * away, mu_static[s] * away)
-                back = lead_back(shape, p + away * n, keep, pose[s], scale[s], heights, struck)
+                back = lead_back(shape, p + away * n - slid, keep, pose[s], scale[s], heights, struck, face)
                 moves = vector(away * n[0] + back[0], away * n[1] + back[1], away * n[2] + back[2], away)
+                lost = hits.rubbed_by(moving, i, slot, s)
                 if struck > 0.0 and arrival < -slow:
-                    lost, gain = hits.rub(moving, i, slot, s, hit, u, mu[s], mu_static[s], h)
-                    d = away * n + back + h * lost - slid
+                    more, gain = hits.rub(moving, i, slot, s, hit, u, mu[s], mu_static[s], h)
+                    d, lost = away * n + back - slid, lost + more
                     moves = vector(d[0], d[1], d[2], h * gain)
                 if hits.met_in(moving, i, slot) != s:
                     moves = moves - vector(h * missing[0], h * missing[1], h * missing[2], 0.0 * h)
                 end = p + away * n + back - slid
                 moving.x[i] = move_to(a, end)  # written at i only, and read before: so strips may run as lanes
-                hits.note(moving, i, slot, s, hit, moves + hits.pushed_by(moving, i, slot, s))
+                hits.note(moving, i, slot, s, hit, moves + hits.pushed_by(moving, i, slot, s), lost)
                 if looks:
                     if left > 0.0 or length(end - begun) > moving.radius[i]:
                         at = begun + (1.0 - touched) * (p - begun)

@@ -1,9 +1,10 @@
 """Impacts of particles with shapes in one substep: the shapes that a particle met, and its velocity after them.
 
 A particle keeps up to three shapes that it met, in the order of the model: enough for the corner of a room. A fourth
-takes the place of the third. The velocity update goes through them in this order: each replaces the component along its
-normal of the velocity that those before left, and rubs with the part of this change for which friction has
-not been counted (`contact`). Along the normal of a forgotten one the velocity is that between places.
+takes the place of the third. The velocity update goes through them in this order: each replaces the component along
+its normal of the velocity that those before left, takes what friction took at the moment of the impact, and rubs with
+the part of this change for which friction has not been counted (`contact`). Along the normal of a forgotten one the
+velocity is that between places.
 """
 
 from __future__ import annotations
@@ -31,9 +32,10 @@ class Colliding:
 
     met0, met1, met2: the shapes that a particle met, their numbers + 1; 0 where there are no more. hit0, ...: their
     normals, and the velocities along them afterwards [m/s]. push0, ...: how they moved it to where it may be, and the
-    part of that along the normal with which friction has been counted [m]. (An array for each, so that lanes know
-    elements of their own.) leg, bounced: ways after pushes, see `ways.recheck_with`. shove: how far impacts with
-    particles moved them, which is no velocity [m]; empty where nothing but shapes is met.
+    part of that along the normal with which friction has been counted [m]. rub0, ...: what friction took of velocities
+    at the moments of impacts [m/s]. (An array for each, so that lanes know elements of their own.) leg, bounced: ways
+    after pushes, see `ways.recheck_with`. shove: how far impacts with particles moved them, which is no velocity [m];
+    empty where nothing but shapes is met.
     """
 
     radius: Array[Float]
@@ -46,6 +48,9 @@ class Colliding:
     push0: Array[Vec[4, Float]]
     push1: Array[Vec[4, Float]]
     push2: Array[Vec[4, Float]]
+    rub0: Array[Vec[3, Float]]
+    rub1: Array[Vec[3, Float]]
+    rub2: Array[Vec[3, Float]]
     met0: array(dtype=int32)
     met1: array(dtype=int32)
     met2: array(dtype=int32)
@@ -74,10 +79,10 @@ def pair_in(many: bool) -> Any:
 
 
 @func
-def turned_by(u: Vec[3, Float], hit: Vec[4, Float]) -> Vec[3, Float]:
+def turned_by(u: Vec[3, Float], hit: Vec[4, Float], rub: Vec[3, Float]) -> Vec[3, Float]:
     """A velocity after an impact."""
     n = position(hit)
-    return u + (hit[3] - dot(u, n)) * n
+    return u + (hit[3] - dot(u, n)) * n - rub
 
 
 class HitFunctions(NamedTuple):
@@ -88,6 +93,7 @@ class HitFunctions(NamedTuple):
     turned_before: Any
     met_in: Any
     pushed_by: Any
+    rubbed_by: Any
     unpushed: Any
     note: Any
     rub: Any
@@ -97,9 +103,10 @@ class HitFunctions(NamedTuple):
 def hit_functions(slots: int) -> HitFunctions:
     """For particles that remember so many shapes: 1 to `MOST`."""
     met_in, turned_before, unpushed = met_in_with(slots), turned_with(slots), unpushed_with(slots)
-    pushed_by = pushed_with(slots, met_in)
-    rub = rub_with(turned_before, pushed_by, unpushed)
-    return HitFunctions(*slots_with(slots), turned_before, met_in, pushed_by, unpushed, note_with(slots), rub)
+    pushed_by, rubbed_by = pushed_with(slots, met_in), rubbed_with(slots, met_in)
+    rub = rub_with(turned_before, pushed_by, rubbed_by, unpushed)
+    moves = (pushed_by, rubbed_by, unpushed)
+    return HitFunctions(*slots_with(slots), turned_before, met_in, *moves, note_with(slots), rub)
 
 
 def slots_with(slots: int) -> tuple[Any, Any]:
@@ -138,13 +145,13 @@ def turned_with(slots: int) -> Any:
         """The velocity with which a particle meets the shape in a slot: those in slots before have turned it."""
         u = free
         if slot > 0:
-            u = turned_by(u, moving.hit0[i])
+            u = turned_by(u, moving.hit0[i], moving.rub0[i])
         if slots > 1:
             if slot > 1:
-                u = turned_by(u, moving.hit1[i])
+                u = turned_by(u, moving.hit1[i], moving.rub1[i])
         if slots > 2:
             if slot > 2:
-                u = turned_by(u, moving.hit2[i])
+                u = turned_by(u, moving.hit2[i], moving.rub2[i])
         return u
 
     return turned_before
@@ -189,6 +196,27 @@ def pushed_with(slots: int, met_in: Func) -> Any:
     return pushed_by
 
 
+def rubbed_with(slots: int, met_in: Func) -> Any:
+    """What friction of impacts with shapes in slots took."""
+
+    @func
+    def rubbed_by(moving: Any, i: int32, slot: int32, s: int32) -> Any:
+        """What friction on the shape in a slot has taken of the velocity; nothing where another one is there."""
+        lost = 0.0 * moving.v[i]
+        if met_in(moving, i, slot) == s:
+            if slot == 0:
+                lost = moving.rub0[i]
+            if slots > 1:
+                if slot == 1:
+                    lost = moving.rub1[i]
+            if slots > 2:
+                if slot == 2:
+                    lost = moving.rub2[i]
+        return lost
+
+    return rubbed_by
+
+
 def unpushed_with(slots: int) -> Any:
     """Velocities without what only moved places."""
 
@@ -211,7 +239,7 @@ def unpushed_with(slots: int) -> Any:
     return unpushed
 
 
-def rub_with(turned_before: Func, pushed_by: Func, unpushed: Func) -> Any:
+def rub_with(turned_before: Func, pushed_by: Func, rubbed_by: Func, unpushed: Func) -> Any:
     """Friction of impacts."""
 
     @func
@@ -223,6 +251,7 @@ def rub_with(turned_before: Func, pushed_by: Func, unpushed: Func) -> Any:
         normal with which it is counted [m/s]."""
         between = correct_velocity(moving.v[i], moving.start[i], moving.x[i], h)
         came, n = turned_before(moving, i, slot, unpushed(moving, i, between, h)), position(hit)
+        came = came - rubbed_by(moving, i, slot, s)
         gain = max(hit[3] - dot(came, n) - pushed_by(moving, i, slot, s)[3] / h, 0.0 * h)
         slip = came - u
         return friction_loss(slip - dot(slip, n) * n, mu * gain, mu_static * gain), gain
@@ -234,16 +263,18 @@ def note_with(slots: int) -> Any:
     """How slots are written."""
 
     @func
-    def note(moving: Any, i: int32, slot: int32, s: int32, hit: Vec[4, Float], moves: Vec[4, Float]) -> None:
+    def note(
+        moving: Any, i: int32, slot: int32, s: int32, hit: Vec[4, Float], moves: Vec[4, Float], lost: Vec[3, Float]
+    ) -> None:
         """Keep what a particle met."""
         if slot == 0:
-            moving.hit0[i], moving.push0[i], moving.met0[i] = hit, moves, s + 1
+            moving.hit0[i], moving.push0[i], moving.rub0[i], moving.met0[i] = hit, moves, lost, s + 1
         if slots > 1:
             if slot == 1:
-                moving.hit1[i], moving.push1[i], moving.met1[i] = hit, moves, s + 1
+                moving.hit1[i], moving.push1[i], moving.rub1[i], moving.met1[i] = hit, moves, lost, s + 1
         if slots > 2:
             if slot == 2:
-                moving.hit2[i], moving.push2[i], moving.met2[i] = hit, moves, s + 1
+                moving.hit2[i], moving.push2[i], moving.rub2[i], moving.met2[i] = hit, moves, lost, s + 1
 
     return note
 
@@ -255,13 +286,14 @@ def bounce_with(slots: int) -> Any:
 
     @func
     def leave(
-        u: Vec[3, Float], p: Vec[3, Float], hit: Vec[4, Float], push: Float, pose: Any, twist: Any, mu: Float,
-        mu_static: Float,
+        u: Vec[3, Float], p: Vec[3, Float], hit: Vec[4, Float], push: Float, lost: Vec[3, Float], pose: Any, twist: Any,
+        mu: Float, mu_static: Float,
     ) -> Vec[3, Float]:  # fmt: skip
-        """The velocity after an impact, and friction; push: of which friction has been counted, per time [m/s]."""
+        """The velocity after an impact, and friction; push: of which friction has been counted, per time [m/s]; lost:
+        what friction took at the moment [m/s]."""
         n = position(hit)
         gain = hit[3] - dot(u, n)
-        after = u + gain * n
+        after = u + gain * n - lost
         rest = gain - push
         if rest > 0.0:
             slip = after - surface_velocity(pose, twist, p)
@@ -281,17 +313,17 @@ def bounce_with(slots: int) -> Any:
         first = moving.met0[i]
         if first != 0:
             s, push = first - 1, moving.push0[i][3] / h
-            u = leave(u, p, moving.hit0[i], push, pose[s], twist[s], mu[s], mu_static[s])
+            u = leave(u, p, moving.hit0[i], push, moving.rub0[i], pose[s], twist[s], mu[s], mu_static[s])
         if slots > 1:
             second = moving.met1[i]
             if second != 0:
                 s, push = second - 1, moving.push1[i][3] / h
-                u = leave(u, p, moving.hit1[i], push, pose[s], twist[s], mu[s], mu_static[s])
+                u = leave(u, p, moving.hit1[i], push, moving.rub1[i], pose[s], twist[s], mu[s], mu_static[s])
         if slots > 2:
             third = moving.met2[i]
             if third != 0:
                 s, push = third - 1, moving.push2[i][3] / h
-                u = leave(u, p, moving.hit2[i], push, pose[s], twist[s], mu[s], mu_static[s])
+                u = leave(u, p, moving.hit2[i], push, moving.rub2[i], pose[s], twist[s], mu[s], mu_static[s])
         v[i] = u
 
     return bounce

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...core.language import Array, Float, Transform, Vec, clamp, dot, func, length
+from ...core.language import Array, Float, Transform, Vec, clamp, dot, func, length, vector
 from ...core.lib.quaternions import quat_rotate
 from ...core.lib.transforms import transform_get_rotation
 from ..scene.shapes import ShapeType, advance_pose, surface_velocity, to_shape
@@ -55,19 +55,21 @@ def strike_turning_with(distance: Func) -> Any:
     def strike_turning(
         shape: Any, start: Vec[3, Float], p: Vec[3, Float], keep: Float, depth: Float, n: Vec[3, Float], left: Float,
         pose: Transform[Float], twist: Vec[6, Float], scale: Vec[3, Float], heights: Array[Float, 2],
-    ) -> tuple[Float, Vec[3, Float], Vec[3, Float], Float]:  # fmt: skip
+    ) -> tuple[Float, Vec[3, Float], Vec[3, Float], Float, Vec[4, Float]]:  # fmt: skip
         """The depth [m] under the plane of the moment, its normal, the velocity of the surface there, and what is left
-        of the substep, in the world; left: that of a straight way in the frame of the shape."""
+        of the substep, in the world; left: that of a straight way in the frame of the shape. The face that is met: its
+        normal in this frame, and how far along that a particle is which touches it [m]."""
         way = p - start
         at, then = p - left * way, advance_pose(pose, twist, -left * shape.h)
-        above, normal = distance(to_shape(then, at), scale, shape.source, heights, 2.0 * keep + length(way))
-        u = surface_velocity(then, twist, at)
+        where, u = to_shape(then, at), surface_velocity(then, twist, at)
+        above, normal = distance(where, scale, shape.source, heights, 2.0 * keep + length(way))
+        face = vector(normal[0], normal[1], normal[2], dot(normal, where) - above + keep)
         if has_direction(normal):
             up = quat_rotate(transform_get_rotation(then), normal)
             pace = dot(way - shape.h * u, up)
             if pace < 0.0:  # a step of Newton's method
                 rest = clamp(left + (above - keep) / pace, left * 0.0, left * 0.0 + 1.0)
-                return -rest * pace, up, u, rest
-        return depth, n, u, left
+                return -rest * pace, up, u, rest, face
+        return depth, n, u, left, face
 
     return strike_turning

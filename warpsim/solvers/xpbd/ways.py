@@ -136,14 +136,15 @@ def meet_with(slots: int) -> Any:
         slot = min(count, int32(slots - 1))
         if moving.bounced[i] < 0 and hits.met_in(moving, i, count - 1) == s:
             slot = count - 1
-        moves = vector(back[0], back[1], back[2], 0.0 * pace)
+        moves, lost = vector(back[0], back[1], back[2], 0.0 * pace), 0.0 * back
         if slot < count:
-            moves = moves + hits.pushed_by(moving, i, slot, hits.met_in(moving, i, slot))
+            before = hits.met_in(moving, i, slot)
+            moves, lost = moves + hits.pushed_by(moving, i, slot, before), hits.rubbed_by(moving, i, slot, before)
         arrival = dot(hits.turned_before(moving, i, slot, moving.v[i]), n) - pace
         leaving = max(arrival, 0.0 * pace)
         if arrival < -slow:
             leaving = -restitution * arrival
-        hits.note(moving, i, slot, s, vector(n[0], n[1], n[2], leaving + pace), moves)
+        hits.note(moving, i, slot, s, vector(n[0], n[1], n[2], leaving + pace), moves, lost)
 
     return meet
 

@@ -21,8 +21,8 @@ class Workspace(Fixed):
     substep began [m]. force: [N]. apart: x after contact between particles. touching: how many others a particle
     overlaps with, or has impacts with. arrival, onward, rebound: velocities before impacts, after those with
     shapes, and after all [m/s]. shove: see `self_contact.separate`.
-    pose: of shapes now. slots: how many shapes particles remember; hit, push, met, leg, bounced: see
-    `hits.Colliding`.
+    pose: of shapes now. slots: how many shapes particles remember; hit, push, rub, met, leg, bounced:
+    see `hits.Colliding`.
     """
 
     def __init__(self, model: Model):
@@ -40,6 +40,7 @@ class Workspace(Fixed):
         self.pose = zeros(model.shape_count, model.transform, **options)
         self.apart = zeros(n, model.vec4, **options)
         self.hit, self.push = (tuple(zeros(k, model.vec4, **options) for k in sizes) for _ in range(2))
+        self.rub = tuple(zeros(k, model.vec3, **options) for k in sizes)
         self.met = tuple(zeros(k, int32, model.device) for k in sizes)
         self.bounced, self.leg = zeros(sizes[0], int32, model.device), zeros(sizes[0], model.vec4, **options)
 
@@ -47,4 +48,4 @@ class Workspace(Fixed):
     def arrays(self) -> list[Any]:
         """All of them."""
         own = [a for a in vars(self).values() if isinstance(a, array)]
-        return [*own, *self.hit, *self.push, *self.met]
+        return [*own, *self.hit, *self.push, *self.rub, *self.met]
