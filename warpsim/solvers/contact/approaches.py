@@ -10,10 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...core.language import (
-    Float, Kernel, Vec, array, array2d, array_scan, atomic_add, dot, func, int32, kernel, launch, length, max, min, tid,
-    uint64, zeros,
-)  # fmt: skip
+from ...core.language import Float, Kernel, Vec, array, array2d, int32, uint64
+from ...core.language import array_scan, atomic_add, dot, func, kernel, launch, length, max, min, tid, zeros
 from ...core.runtime.arrays.fixed import Fixed
 from ...geometry.hash_grid.neighbors import hash_grid_neighbors
 from .bodies import at_rest, may_touch

@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.language import (
-    Vec, array, atomic_min, cross, dot, empty, float64, full, func, int32, kernel, launch, max, min, tid, uint64, vec2i,
-    vec3, vec3i, zeros,
-)  # fmt: skip
+from ...core.language import Vec, array, float64, int32, uint64, vec2i, vec3, vec3i
+from ...core.language import atomic_min, cross, dot, empty, full, func, kernel, launch, max, min, tid, zeros
 from ...geometry.bvh.bvh import Bvh
 from ...geometry.bvh.query import bvh_get_group_root, bvh_query_aabb
 from ..scene.cloth import edges as edges_of

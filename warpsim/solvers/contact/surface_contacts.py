@@ -20,10 +20,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...arguments import checked
-from ...core.language import (
-    Float, Kernel, Vec, array, array2d, array_scan, atomic_add, atomic_max, cross, dot, func, int32, kernel, launch,
-    length, max, min, tid, uint64, vec2i, vec3i, vec4i, zeros,
-)  # fmt: skip
+from ...core.language import Float, Kernel, Vec, array, array2d, array_scan, atomic_add, atomic_max, cross, dot, func
+from ...core.language import int32, kernel, launch, length, max, min, tid, uint64, vec2i, vec3i, vec4i, zeros
 from ...core.runtime.arrays.fixed import Fixed
 from ...errors import ModelError, StateError
 from ...geometry.bvh.query import bvh_get_group_root, bvh_query_aabb

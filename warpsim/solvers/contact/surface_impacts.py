@@ -12,10 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...core.language import (
-    Kernel, array, array2d, array_scan, atomic_add, atomic_max, float64, func, int32, kernel, launch, matrix_from_rows,
-    max, min, tid, uint64, vec2i, vec3i, vec4i, zeros,
-)  # fmt: skip
+from ...core.language import Kernel, array, array2d, array_scan, atomic_add, atomic_max, float64, func, int32, kernel
+from ...core.language import launch, matrix_from_rows, max, min, tid, uint64, vec2i, vec3i, vec4i, zeros
 from ...core.runtime.arrays.fixed import Fixed
 from ...geometry.bvh.query import bvh_get_group_root, bvh_query_aabb
 from .contact_lists import clamp_counts, enter, sort_rows

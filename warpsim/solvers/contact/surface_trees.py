@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...core.language import (
-    Kernel, abs, array, empty, float32, float64, func, int32, kernel, launch, max, min, tid, vec3, vec3d,
-)  # fmt: skip
+from ...core.language import Kernel, array, float32, float64, int32, vec3, vec3d
+from ...core.language import abs, empty, func, kernel, launch, max, min, tid
 from ...core.runtime.arrays.fixed import Fixed
 from ...geometry.bvh.bvh import Bvh
 
@@ -48,7 +47,6 @@ class SurfaceTrees(Fixed):
         for elements, boxes in zip(self._tables, self._boxes, strict=True):
             arguments = [elements, *motion, *boxes]
             launch(kernel, len(elements), arguments, device=self.model.device, record_tape=False)
-
 
 
 def worlds_of(model: Model, elements: array) -> array | None:

@@ -18,10 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...arguments import checked, integers, numbers
-from ...core.language import (
-    array, array2d, atomic_add, cross, dot, float64, func, get_device, kernel, launch, length, mat33d, max,
-    normalize, quatd, sqrt, struct, tid, vec3d, vec3i, zeros,
-)  # fmt: skip
+from ...core.language import array, array2d, atomic_add, cross, dot, float64, func, get_device, kernel, launch, length
+from ...core.language import mat33d, max, normalize, quatd, sqrt, struct, tid, vec3d, vec3i, zeros
 from ...core.lib.quaternions import quat_rotate, quat_rotate_inv
 from ...core.runtime.arrays.fixed import Fixed, Layout, check_fits
 from ...errors import ArrayError, instance

@@ -14,10 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ...core.language import (
-    array, array2d, array4d, cross, float32, float64, func, int32, kernel, launch, normalize, sqrt, standard_names,
-    tid, zeros,
-)  # fmt: skip
+from ...core.language import array, array2d, array4d, float32, float64, int32
+from ...core.language import cross, func, kernel, launch, normalize, sqrt, standard_names, tid, zeros
 from ...core.runtime.arrays.fixed import Fixed
 from .tiles import combine_waves, short_waves, waves_of_cell
 

@@ -14,9 +14,8 @@ import math
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from ...core.language import (
-    Float, array, array3d, atan2, float64, func, int32, kernel, round, sqrt, standard_names, struct, tanh, tid,
-)  # fmt: skip
+from ...core.language import Float, array, array3d, float64, int32
+from ...core.language import atan2, func, kernel, round, sqrt, standard_names, struct, tanh, tid
 from ...core.lib.random import rand_init, randn
 from ...fft import fft_index
 from .dispersion import angular_frequency, group_velocity

@@ -14,9 +14,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...core.language import (
-    array, array3d, array4d, cos, float64, floor, func, int32, kernel, min, sin, sqrt, tanh, tid, vector,
-)  # fmt: skip
+from ...core.language import array, array3d, array4d, float64, int32
+from ...core.language import cos, floor, func, kernel, min, sin, sqrt, tanh, tid, vector
 from ...fft import fft_index
 from .modes import wavevector
 

@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...arguments import checked, numbers
-from ...core.language import (
-    abs, array, array4d, bool_, float32, float64, floor, func, int32, kernel, launch, max, struct, tid, vec2d, vec2f,
-    vector, zeros,
-)  # fmt: skip
+from ...core.language import array, array4d, bool_, float32, float64, int32, vec2d, vec2f
+from ...core.language import abs, floor, func, kernel, launch, max, struct, tid, vector, zeros
 from ...errors import ArrayError, instance, shown
 from .field import Field
 from .propagate import DISPLACEMENT, HEIGHT, MOVING, STILL

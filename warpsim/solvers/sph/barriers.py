@@ -19,10 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.language import (
-    Array, Float, Kernel, Vec, array, atomic_add, atomic_max, cross, cw_mul, dot, func, generic_struct, int32, kernel,
-    launch, length, min, sqrt, tid, uint64, vector, zeros,
-)  # fmt: skip
+from ...core.language import Array, Float, Kernel, Vec, array, atomic_add, atomic_max, cross, cw_mul, dot, func
+from ...core.language import generic_struct, int32, kernel, launch, length, min, sqrt, tid, uint64, vector, zeros
 from ...core.lib.quaternions import quat_rotate
 from ...core.lib.transforms import transform_get_rotation, transform_get_translation
 from ...core.runtime.arrays.fixed import Fixed

@@ -5,9 +5,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from ...core.language import (
-    Array, Float, Vec, array, cross, dot, func, generic_struct, int32, kernel, min, sqrt, tid, where,
-)  # fmt: skip
+from ...core.language import Array, Float, Vec, array, int32
+from ...core.language import cross, dot, func, generic_struct, kernel, min, sqrt, tid, where
 from .around import Search
 from .cohesion import cohesion
 from .fluid import ALPHA, DENSITY, SOUND, TENSION, VISCOSITY, XSPH

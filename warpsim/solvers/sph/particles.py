@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.language import (
-    Array, Float, Vec, array, atomic_max, dot, empty, generic_struct, int32, kernel, launch, tid, zeros,
-)  # fmt: skip
+from ...core.language import Array, Float, Vec, array, int32
+from ...core.language import atomic_max, dot, empty, generic_struct, kernel, launch, tid, zeros
 from ...core.runtime.arrays.fixed import Fixed
 from ...core.runtime.arrays.creation import copy
 from ...geometry.hash_grid.hash_grid import HashGrid
@@ -17,9 +16,8 @@ from ..neighbours.cluster_list import SIZE, ClusterList
 from ..neighbours.serpentine import Serpentine
 from ..particles.origin import from_origin, in_world
 from ..scene.memory import Memory, refill_all, require, require_permutation, require_range
-from .around import (
-    IN_GRID, IN_GRID_BY_WORLD, LISTED, LISTED_BY_WORLD, WALL, WATER, WATER_IN_GRID, Around, Launched, Near,
-)  # fmt: skip
+from .around import IN_GRID, IN_GRID_BY_WORLD, LISTED, LISTED_BY_WORLD, WALL, WATER, WATER_IN_GRID, Around, Launched
+from .around import Near
 from .places import Places
 from .sampling import Rows
 

@@ -25,10 +25,8 @@ from ..scene.control import Control, advance_shapes
 from ..scene.model import Model
 from ..scene.state import State
 from . import saved, timestep
-from .checks import (
-    FASTEST, MARGIN, check_choices, check_lengths, check_sheet, check_tension, corners_of, require_finite, require_pace,
-    spacing_of,
-)  # fmt: skip
+from .checks import FASTEST, MARGIN, check_choices, check_lengths, check_sheet, check_tension, corners_of
+from .checks import require_finite, require_pace, spacing_of
 from .barriers import Barriers
 from .cohesion import cohesion_pressure
 from .density import continuity_kernel, halfway_kernel, press_kernel, sum_kernel

@@ -13,9 +13,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from ...core.language import (
-    Float, array, cross, diag, dot, func, int32, inverse, kernel, outer, sqrt, vector,
-)  # fmt: skip
+from ...core.language import Float, array, int32
+from ...core.language import cross, diag, dot, func, inverse, kernel, outer, sqrt, vector
 from .around import Search
 from .pairs import offset_of, squared_distance
 from .smoothing import smoothing

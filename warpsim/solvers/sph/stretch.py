@@ -10,9 +10,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from ...core.language import (
-    array, diag, float32, int32, kernel, length, mat33, max, min, outer, tid, transpose, uint64, vec3,
-)  # fmt: skip
+from ...core.language import array, float32, int32, mat33, uint64, vec3
+from ...core.language import diag, kernel, length, max, min, outer, tid, transpose
 from ...core.lib.decompose import eig3
 from ...geometry.hash_grid.neighbors import hash_grid_neighbors
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from ...core.language import (
-    Array, Float, Vec, array, cross, dot, func, generic_struct, int32, kernel, length, max, min, sqrt, tid, vector,
-)  # fmt: skip
+from ...core.language import Array, Float, Vec, array, int32
+from ...core.language import cross, dot, func, generic_struct, kernel, length, max, min, sqrt, tid, vector
 from ...core.lib.quaternions import quat_rotate
 from ...core.lib.spatial import spatial_top
 from ...core.lib.transforms import transform_get_rotation, transform_get_translation

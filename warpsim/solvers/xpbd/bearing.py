@@ -17,10 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.language import (
-    Float, Kernel, Mat, Vec, array, dot, func, int32, inverse, kernel, launch, matrix_from_cols, matrix_from_rows,
-    matrix_type, min, outer, tid, transpose, vec4i, vector, zeros,
-)  # fmt: skip
+from ...core.language import Float, Kernel, Mat, Vec, array, dot, func, int32, inverse, kernel, launch, matrix_from_cols
+from ...core.language import matrix_from_rows, matrix_type, min, outer, tid, transpose, vec4i, vector, zeros
 from ...core.runtime.arrays.fixed import Fixed
 from ..particles.mass import inverse_mass
 from .particle import apply_impulse, position

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.language import (
-    Float, Vec, abs, array, func, int32, kernel, matrix_from_rows, matrix_type, max, tid, vec3i, vector, where,
-)  # fmt: skip
+from ...core.language import Float, Vec, array, int32, vec3i
+from ...core.language import abs, func, kernel, matrix_from_rows, matrix_type, max, tid, vector, where
 from ...errors import ModelError
 from ..scene.fields import vec6i
 from .constraints import Constraints

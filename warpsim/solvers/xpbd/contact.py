@@ -35,10 +35,8 @@ import functools
 import itertools
 from typing import TYPE_CHECKING, Any
 
-from ...core.language import (
-    Array, Float, Transform, Vec, abs, array, array2d, clamp, cross, dot, func, generic_struct, int32, kernel, launch,
-    length, max, min, sqrt, tid, uint64, vector,
-)  # fmt: skip
+from ...core.language import Array, Float, Transform, Vec, abs, array, array2d, clamp, cross, dot, func, generic_struct
+from ...core.language import int32, kernel, launch, length, max, min, sqrt, tid, uint64, vector
 from ...core.runtime.arrays.fixed import Fixed
 from ...core.lib.quaternions import quat_rotate
 from ...core.lib.spatial import spatial_bottom, spatial_top

@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.language import (
-    Array, Float, Vec, abs, array, array2d, determinant, dot, func, generic_struct, int32, kernel, launch, length,
-    matrix_from_cols, max, min, sqrt, tid, transpose, uint64, vec2i, vec3i, vec4i, zeros,
-)  # fmt: skip
+from ...core.language import Array, Float, Vec, abs, array, array2d, determinant, dot, func, generic_struct, int32
+from ...core.language import kernel, launch, length, matrix_from_cols, max, min, sqrt, tid, transpose, uint64, vec2i
+from ...core.language import vec3i, vec4i, zeros
 from ...geometry.bvh.query import bvh_get_group_root, bvh_query_aabb
 from ..contact.gaps import face_gap
 from ..contact.surface_trees import reach_of, single

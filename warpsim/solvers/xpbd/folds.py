@@ -13,10 +13,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from ...core.language import (
-    Float, Mat, Vec, abs, array, atan2, cross, dot, func, int32, kernel, length, matrix_from_rows, sqrt, tid, vector,
-    where,
-)  # fmt: skip
+from ...core.language import Float, Mat, Vec, array, int32
+from ...core.language import abs, atan2, cross, dot, func, kernel, length, matrix_from_rows, sqrt, tid, vector, where
 from ..scene.fields import vec6i
 from .particle import position
 

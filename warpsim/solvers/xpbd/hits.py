@@ -12,9 +12,8 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...core.language import (
-    Array, Float, Vec, array, dot, func, generic_struct, int32, kernel, max, min, tid,
-)  # fmt: skip
+from ...core.language import Array, Float, Vec, array, int32
+from ...core.language import dot, func, generic_struct, kernel, max, min, tid
 from ..scene.shapes import surface_velocity
 from .friction import friction_loss
 from .particle import correct_velocity, position

@@ -15,10 +15,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...core.language import (
-    Array, Kernel, array, array_scan, atomic_add, atomic_max, cross, diag, float64, func, int32, inverse, kernel,
-    launch, mat33d, max, min, outer, skew, tid, vec3d, vec4i, vector, zeros,
-)  # fmt: skip
+from ...core.language import Array, Kernel, array, array_scan, atomic_add, atomic_max, cross, diag, float64, func, int32
+from ...core.language import inverse, kernel, launch, mat33d, max, min, outer, skew, tid, vec3d, vec4i, vector, zeros
 from ...core.runtime.arrays.fixed import Fixed
 from ..contact.contact_lists import sort_rows
 from ..contact.contacts import note_filled

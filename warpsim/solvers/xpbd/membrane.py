@@ -10,10 +10,8 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
-from ...core.language import (
-    Float, Vec, array, dot, func, int32, inverse, kernel, matrix_from_rows, matrix_type, sqrt, tid, transpose, vec3i,
-    vector,
-)  # fmt: skip
+from ...core.language import Float, Vec, array, int32, vec3i
+from ...core.language import dot, func, inverse, kernel, matrix_from_rows, matrix_type, sqrt, tid, transpose, vector
 from .constraints import Constraints
 from .particle import apply_impulse, position
 

@@ -16,10 +16,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...core.language import (
-    Float, Vec, array, array2d, clamp, dot, func, int32, kernel, launch, length, max, min, normalize, sqrt, struct,
-    tid,
-)  # fmt: skip
+from ...core.language import Float, Vec, array, array2d, int32
+from ...core.language import clamp, dot, func, kernel, launch, length, max, min, normalize, sqrt, struct, tid
 from ...core.runtime.arrays.fixed import Fixed
 from ...core.runtime.arrays.creation import copy
 from .contact import since_contact, turned_normal

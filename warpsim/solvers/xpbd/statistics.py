@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.language import (
-    array, determinant, float64, kernel, launch, length, matrix_from_cols, tid, vec2i, vec4i, zeros,
-)  # fmt: skip
+from ...core.language import array, float64, vec2i, vec4i
+from ...core.language import determinant, kernel, launch, length, matrix_from_cols, tid, zeros
 from ..contact.crossings import deepest_edge, deepest_inside, first_crossing
 from ..particles.statistics import ParticleStatistics
 from ..scene.pressure import volume_inside

@@ -21,9 +21,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...core.language import (
-    Float, Kernel, Vec, abs, array, dot, func, int32, kernel, launch, length, tid, vec4i, vector,
-)  # fmt: skip
+from ...core.language import Float, Kernel, Vec, array, int32, vec4i
+from ...core.language import abs, dot, func, kernel, launch, length, tid, vector
 from ...core.runtime.arrays.fixed import Fixed
 from ...core.lib.closest import closest_point_edge_edge, closest_point_triangle
 from .friction import friction_loss

@@ -28,10 +28,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.language import (
-    Float, Mat, Vec, abs, array, cross, ddot, determinant, func, int32, inverse, kernel, matrix_from_cols,
-    matrix_from_rows, max, outer, sqrt, tid, transpose, vec4i, vector,
-)  # fmt: skip
+from ...core.language import Float, Mat, Vec, abs, array, cross, ddot, determinant, func, int32, inverse, kernel
+from ...core.language import matrix_from_cols, matrix_from_rows, max, outer, sqrt, tid, transpose, vec4i, vector
 from .bearing import Bearing
 from .constraints import Constraints
 from .particle import apply_impulse, position

@@ -11,9 +11,8 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
-from ...core.language import (
-    Array, Float, Vec, abs, array, array2d, clamp, dot, func, int32, kernel, length, max, min, tid, uint64, vector,
-)  # fmt: skip
+from ...core.language import Array, Float, Vec, array, array2d, int32, uint64
+from ...core.language import abs, clamp, dot, func, kernel, length, max, min, tid, vector
 from ...core.lib.quaternions import quat_rotate
 from ...core.lib.transforms import transform_get_rotation
 from ..scene.shapes import DISTANCE, ShapeType, advance_pose, surface_velocity, to_shape, to_world
