@@ -4,9 +4,9 @@ Guarantees: the residual that is returned, and that decides convergence, is b - 
 one updated by recursion; a solve never raises because it does not converge. `Solve` says how it ended.
 
 Under an active `Tape` a solve is differentiated by the implicit function theorem, at the cost of one more solve.
-Gradients reach `b` and the entries of A: dense and CSR arrays, and all that the launches of a user's `matvec` work
-with. They are those of the exact solution: `backward` raises `NotConvergedError` where one of the two solves did not
-converge.
+Gradients reach `b` and the entries of A: dense and CSR arrays, the blocks of a `BsrMatrix`, and all that the launches
+of a user's `matvec` work with. They are those of the exact solution: `backward` raises `NotConvergedError` where one of
+the two solves did not converge.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.language import array
-from .operators import CsrMatrix, LinearOperator, aslinearoperator, preconditioner
+from .operators import CsrMatrix, LinearOperator, aslinearoperator
+from .preconditioners import preconditioner
 from .prepared import CG, CR, GMRES, BiCGSTAB, Callback, LinearSolverState
 from .solve import Solve
 

@@ -3,7 +3,8 @@
 Guarantees: every operator computes z = alpha A x + beta y, by launches that a tape can record; dense and sparse ones
 also compute with the transpose, so that solves through them can be differentiated.
 
-`aslinearoperator` makes one of a dense 2-D array, a `CsrMatrix`, a SciPy sparse matrix, or takes a `LinearOperator`.
+`aslinearoperator` makes one of a dense 2-D array, a `BsrMatrix` of `wp.sparse`, a `CsrMatrix`, a SciPy sparse matrix,
+or takes a `LinearOperator`.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ from ..core.runtime.devices.capture import current_graph
 from ..core.types import compounds, scalars
 from ..core.types.arrays import type_name
 from ..errors import ArgumentTypeError, ArrayError, counted, instance, shown
+from ..sparse.block_operator import block_matvec
+from ..sparse.expression import Operators
 from .vectors import check_floats, components, run
 
 Matvec = Callable[[array, array, array, float, float], None]
@@ -74,7 +77,9 @@ class LinearOperator:
 
 
 def aslinearoperator(A: Any) -> LinearOperator:
-    """A `LinearOperator` of a dense 2-D array, a `CsrMatrix`, or a SciPy sparse matrix (which is copied).
+    """A `LinearOperator` of a dense 2-D array, a `BsrMatrix`, a `CsrMatrix`, or a SciPy sparse matrix, which is copied.
+
+    Of a `BsrMatrix` it is the matrix that this is now; blocks may be written to, a new pattern makes another operator.
 
     Raises `ArgumentTypeError` for anything else, `ArrayError` for a matrix that is not square.
     """
@@ -82,16 +87,19 @@ def aslinearoperator(A: Any) -> LinearOperator:
         return A
     if isinstance(A, CsrMatrix):
         return A.operator()
+    if isinstance(A, Operators):
+        return block_operator(A)
     if isinstance(A, array):
         return dense_operator(A)
     if hasattr(A, "tocsr"):
         return CsrMatrix.from_scipy(A).operator()
     raise ArgumentTypeError(
-        f"A is {type(A).__name__}\nexpected: a 2-D array, a CsrMatrix, a SciPy sparse matrix or a LinearOperator"
+        f"A is {type(A).__name__}\n"
+        "expected: a 2-D array, a BsrMatrix, a CsrMatrix, a SciPy sparse matrix or a LinearOperator"
     )
 
 
-def _computes(a: array) -> bool:
+def computes(a: array) -> bool:
     """Whether to compute where an array is: on a GPU, unless a graph is captured, which would run it later."""
     return not a.device.shares_host_memory and current_graph() is None
 
@@ -128,6 +136,18 @@ def dense_operator(a: array) -> LinearOperator:
         return matvec
 
     return LinearOperator((a.shape[0], a.shape[1]), a.dtype, a.device, product(a), product(a.transpose()), [a])
+
+
+# ----- sparse matrices of blocks ---------------------------------------------------------------------
+
+
+def block_operator(A: Any) -> LinearOperator:
+    """The operator of a `BsrMatrix` of floats, or of an expression of one."""
+    terms = A.terms()
+    if not scalars.is_float(terms.scalar_type):
+        raise ArgumentTypeError(f"A has blocks of {type_name(terms.scalar_type)}\nexpected: floats")
+    products = [block_matvec(terms), block_matvec(terms.turn())]
+    return LinearOperator(terms.shape, terms.scalar_type, terms.device, *products, [terms.matrix.values])
 
 
 # ----- sparse -------------------------------------------------------------------------------------
@@ -280,7 +300,7 @@ class CsrMatrix(Fixed):
                 raise ArrayError(f"{name} of a CsrMatrix changed since it was made\nhelp: make another one")
 
     def _check(self) -> None:
-        if _computes(self.offsets) and self._looks_right():
+        if computes(self.offsets) and self._looks_right():
             return  # what is wrong can be told on the host
         starts, columns, count = self.offsets.numpy(), self.columns.numpy(), self.values.size
         if not starts.size or starts[0] != 0 or starts[-1] != count or (np.diff(starts) < 0).any():
@@ -312,7 +332,7 @@ class CsrMatrix(Fixed):
     @cached_property
     def _transposed_pattern(self) -> tuple[array, ...]:
         """Of entries sorted by column: where each column starts, their rows, and where their values stand."""
-        if _computes(self.columns):
+        if computes(self.columns):
             return self._transpose_pattern()
         columns = self._pattern[1].numpy()
         order = np.argsort(columns, kind="stable")
@@ -360,7 +380,7 @@ class CsrMatrix(Fixed):
     def diagonal(self) -> np.ndarray:
         """The entries with equal row and column, (n,)."""
         self._check_same()
-        if _computes(self.values):
+        if computes(self.values):
             entries = zeros(self.size, float64, self.values.device)
             run(_csr_diagonal, self.size, [*self._pattern, self.values, entries], self.values.device)
             return entries.numpy()
@@ -372,66 +392,3 @@ class CsrMatrix(Fixed):
 def _rows(offsets: array) -> np.ndarray:
     """The row of every entry."""
     return np.repeat(np.arange(offsets.size - 1), np.diff(offsets.numpy()))
-
-
-# ----- preconditioners ------------------------------------------------------------------------------
-
-
-@kernel
-def _scale(d: array(dtype=Any), x: array(dtype=Any), y: array(dtype=Any), z: array(dtype=Any), alpha: Any, beta: Any):
-    i = tid()
-    total = alpha * d[i] * x[i]
-    if beta != z.dtype(0.0):
-        total = total + beta * y[i]
-    z[i] = total
-
-
-def preconditioner(A: Any, ptype: str = "diag") -> LinearOperator | None:
-    """An approximate inverse of a matrix, for the argument `M` of a solver.
-
-    ptype "diag": one over the diagonal (Jacobi), 1 where that is infinite; "diag_abs": one over its magnitude, which
-    keeps M positive where A is not; "id": none. Raises `ValueError` for another one, `ArgumentTypeError` for an
-    operator without entries.
-    """
-    if ptype == "id":
-        return None
-    if ptype not in ("diag", "diag_abs"):
-        raise ValueError(f"ptype is {ptype!r}\nexpected: 'diag', 'diag_abs' or 'id'")
-    if not isinstance(A, array | CsrMatrix) and hasattr(A, "tocsr"):
-        A = CsrMatrix.from_scipy(A)
-    if not isinstance(A, array | CsrMatrix):
-        raise ArgumentTypeError(
-            f"the entries of {type(A).__name__} are not known\nexpected: a 2-D array or a sparse matrix\n"
-            "help: give M a LinearOperator of your own"
-        )
-    operator = aslinearoperator(A)
-    entries = A.diagonal() if isinstance(A, CsrMatrix) else _dense_diagonal(A)
-    entries = np.abs(entries) if ptype == "diag_abs" else entries
-    with np.errstate(divide="ignore", over="ignore"):
-        inverse = (1.0 / entries).astype(operator.dtype)
-    return scaling(array(np.where(np.isinf(inverse), operator.dtype(1.0), inverse), device=operator.device))
-
-
-def _dense_diagonal(a: array) -> np.ndarray:
-    """The diagonal of a square array, on the host."""
-    if not _computes(a):
-        return np.diagonal(a.numpy())
-    entries = zeros(a.shape[0], a.dtype, a.device)
-    run(_diagonal, entries.size, [a, entries], a.device)
-    return entries.numpy()
-
-
-@kernel
-def _diagonal(a: array(dtype=Any, ndim=2), out: array(dtype=Any)):
-    i = tid()
-    out[i] = a[i, i]
-
-
-def scaling(d: array) -> LinearOperator:
-    """The operator that multiplies component i by d[i]."""
-
-    def matvec(x: array, y: array, z: array, alpha: float, beta: float) -> None:
-        vectors = [components(v) for v in (x, y, z)]
-        launch(_scale, d.size, [d, *vectors, d.dtype(alpha), d.dtype(beta)], device=d.device)
-
-    return LinearOperator((d.size, d.size), d.dtype, d.device, matvec, matvec, [d])

@@ -1,0 +1,186 @@
+"""Assembly of sparse matrices from triplets: `bsr_from_triplets`, `bsr_set_from_triplets`, `bsr_compress`.
+
+Triplets are put into lists, one for each row, which are sorted by column and then by their number: blocks of one place
+are added up in the order in which they were given, for any number of threads.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.language import array, atomic_min, empty, full, int32, int64, kernel, launch, tid
+from ..core.runtime.devices.capture import current_graph
+from ..core.runtime.devices.device_memory import on_host
+from ..errors import ArgumentTypeError, ArrayError
+from .blocks import as_blocks, block_type_of, check_index, numbers_of
+from .lists import lists_of_places, pattern_of, source_of
+from .matrix import BsrMatrix, empty_matrix, fill
+from .places import check_matrix, put_values
+from .queries import bsr_block_index
+
+_NONE = 2**31 - 1
+
+
+# ----- which triplets count -----------------------------------------------------------------------
+
+
+@kernel(enable_backward=False)
+def _select(
+    rows: array(dtype=int32),
+    columns: array(dtype=int32),
+    count: array(dtype=int32),
+    nrow: int32,
+    ncol: int32,
+    places: array(dtype=int32),
+    first_wrong: array(dtype=int32),
+):
+    """The columns of triplets that lie in the matrix, -1 for others, and the first that lies beyond it."""
+    t = tid()
+    column = columns[t]
+    if t >= count[0] or rows[t] < 0 or column < 0:
+        column = int32(-1)
+    elif rows[t] >= nrow or column >= ncol:
+        atomic_min(first_wrong, 0, t)
+        column = int32(-1)
+    places[t] = column
+
+
+@kernel(enable_backward=False)
+def _leave_out_zeros(numbers: array(dtype=Any, ndim=3), places: array(dtype=int32)):
+    t = tid()
+    if places[t] >= 0:
+        for i in range(numbers.shape[1]):
+            for j in range(numbers.shape[2]):
+                if numbers[t, i, j] != numbers.dtype(0):
+                    return
+        places[t] = -1
+
+
+@kernel(enable_backward=False)
+def _find(
+    rows: array(dtype=int32), places: array(dtype=int32), offsets: array(dtype=int32), columns: array(dtype=int32),
+    blocks: array(dtype=int32),
+):  # fmt: skip
+    """Where the block of a triplet stands in a pattern; -1 in `places` of those that have none there."""
+    t = tid()
+    block = int32(-1)
+    if places[t] >= 0:
+        block = bsr_block_index(rows[t], places[t], offsets, columns)
+    blocks[t] = block
+    if block < 0:
+        places[t] = -1
+
+
+@kernel
+def _add_up(starts: array(dtype=int32), entries: array(dtype=int64), source: array(dtype=Any), out: array(dtype=Any)):
+    """A block is the sum of its triplets."""
+    k = tid()
+    total = out.dtype()
+    for t in range(starts[k], starts[k + 1]):
+        total += source[source_of(entries[t])]
+    out[k] = total
+
+
+def _places_of(dest: BsrMatrix, rows: array, columns: array, blocks: array | None, count: Any) -> array:
+    """The columns of triplets that count, -1 for others. blocks: without those that are zero.
+
+    Raises `ArrayError` for a triplet beyond the matrix, unless a graph is captured.
+    """
+    device, number = dest.device, rows.size
+    if not isinstance(count, array):
+        count = full(1, number if count is None else count, int32, device=device)
+    check_index(count, "count", device)
+    places, first = empty(number, int32, device), full(1, _NONE, int32, device=device)
+    extents = int(dest.nrow), int(dest.ncol)
+    inputs = [rows, columns, count, *extents, places, first]
+    launch(_select, number, inputs, device=device, record_tape=False)
+    if current_graph() is None and (wrong := int(on_host(first._data[0]))) != _NONE:
+        at = tuple(int(on_host(a._data[wrong])) for a in (rows, columns))
+        raise ArrayError(
+            f"triplet {wrong} is at {at}\nexpected: rows below {extents[0]} and columns below {extents[1]}; triplets "
+            "of negative rows or columns are left out"
+        )
+    if blocks is not None:
+        launch(_leave_out_zeros, number, [numbers_of(blocks), places], device=device, record_tape=False)
+    return places
+
+
+# ----- public -------------------------------------------------------------------------------------
+
+
+def bsr_set_from_triplets(
+    dest: BsrMatrix, rows: array, columns: array, values: array | None = None, count: array | int | None = None,
+    prune_numerical_zeros: bool = True, masked: bool = False,
+) -> None:  # fmt: skip
+    """Let a matrix be the sum of blocks at places; differentiable in the blocks.
+
+    rows, columns: (n,) int32; those with a negative row or column are left out. values: (n,) blocks, or their numbers
+    in shape (n, rows, columns); None for a pattern of zeros. Blocks of one place are added in their order. count: how
+    many triplets there are, an integer or an array of one, at most n. prune_numerical_zeros: leave out blocks of zeros,
+    unless values have a gradient, which would be lost. masked: dest keeps its pattern, and triplets elsewhere are left
+    out.
+
+    While a graph is captured, the number of blocks is not known: columns and values have room for all triplets, of
+    which those beyond the matrix are left out. Raises `ArgumentTypeError` for other types, `ArrayError` for sizes and
+    devices that do not fit, and for triplets beyond the matrix.
+    """
+    check_matrix(dest, "dest")
+    check_index(rows, "rows", dest.device)
+    check_index(columns, "columns", dest.device)
+    blocks = None if values is None else as_blocks(values, dest.dtype, "values", dest.device)
+    sizes = [a.size for a in (rows, columns, blocks) if a is not None]
+    if len(set(sizes)) > 1:
+        raise ArrayError(f"rows, columns and values have {sizes} elements\nexpected: as many of each")
+    pruned = prune_numerical_zeros and blocks is not None and not blocks.requires_grad
+    places = _places_of(dest, rows, columns, blocks if pruned else None, count)
+    if masked:
+        blocks_at = empty(rows.size, int32, dest.device)
+        inputs = [rows, places, dest.offsets, dest.columns[: int(dest.nnz)], blocks_at]
+        launch(_find, rows.size, inputs, device=dest.device, record_tape=False)
+        starts, entries = lists_of_places(int(dest.nnz), blocks_at, places)
+        put_values(dest, _sums(dest, starts, entries, blocks))
+        return
+    lists = lists_of_places(int(dest.nrow), rows, places)
+    pattern = pattern_of(lists)
+    out = _sums(dest, pattern.starts, lists.entries, blocks)
+    fill(dest, (int(dest.nrow), int(dest.ncol)), pattern.offsets, pattern.columns, out)
+
+
+def _sums(dest: BsrMatrix, starts: array, entries: array, blocks: array | None) -> array:
+    """The blocks that triplets add up to, as a new array; zeros for none."""
+    grad = blocks is not None and blocks.requires_grad
+    out = empty(starts.size - 1, dest.dtype, dest.device, requires_grad=grad)
+    if blocks is None:
+        out.zero_()
+    else:
+        launch(_add_up, out.size, [starts, entries, blocks, out], device=dest.device)
+    return out
+
+
+def bsr_from_triplets(
+    rows_of_blocks: int, cols_of_blocks: int, rows: array, columns: array, values: array,
+    count: array | int | None = None, prune_numerical_zeros: bool = True,
+) -> BsrMatrix:  # fmt: skip
+    """The sparse matrix that is the sum of blocks at places; differentiable in the blocks.
+
+    values: (n,) blocks, or their numbers in shape (n, rows, columns): they decide the type of the blocks. All else is
+    as for `bsr_set_from_triplets`, which it also raises like.
+    """
+    if not isinstance(rows, array):
+        raise ArgumentTypeError(f"rows is {type(rows).__name__}\nexpected: an array of int32")
+    matrix = empty_matrix((rows_of_blocks, cols_of_blocks), block_type_of(values), rows.device)
+    bsr_set_from_triplets(matrix, rows, columns, values, count, prune_numerical_zeros)
+    return matrix
+
+
+def bsr_compress(A: BsrMatrix, prune_numerical_zeros: bool = True) -> None:
+    """Bring a matrix into order whose offsets and columns somebody wrote: columns that rise, each once, none empty.
+
+    Blocks of one place add up; blocks of zeros go, as in `bsr_set_from_triplets`. Raises `ArrayError` for blocks beyond
+    the matrix.
+    """
+    check_matrix(A, "A")
+    A.notify_nnz_changed()
+    count = int(A.nnz)
+    rows = A.uncompress_rows()
+    bsr_set_from_triplets(A, rows, A.columns[:count], A.values[:count], None, prune_numerical_zeros)
