@@ -1,20 +1,25 @@
-"""Profilers of CUDA, and times of work on it, under the names that Warp gives them.
+"""Profilers of CUDA, and times of work on all devices, under the names that Warp gives them.
 
-`timing_begin` and `timing_end` enclose work whose pieces are timed; pieces on CUDA devices are not told apart here, so
-the list is empty, and `nsys` or `ScopedTimer(synchronize=True)` tell more.
+`timing_begin` and `timing_end` enclose work whose pieces are timed one by one, on the CPU as well; `wp.profile` sums
+them by kernel and call site.
 """
 
 from __future__ import annotations
 
 from importlib.metadata import PackageNotFoundError, version
+from time import perf_counter_ns
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..arguments import checked
 from ..core.runtime.arrays.host_memory import TypedMemory
 from ..core.runtime.arrays.in_pieces import InPieces
 from ..core.runtime.devices.cuda.device import CudaDevice
-from ..core.runtime.devices.device import Device, get_device, get_devices, synchronize
+from ..core.runtime.devices.device import CPU, Device, get_device, get_devices, synchronize
 from ..errors import ArgumentTypeError, DeviceError, LaunchError, instance, shown
+from ..profiling.probes import close_book, open_book
+from ..profiling.report import stage_of
+from ..profiling.timeline import LAUNCH, Book, Row
+from ..profiling.trace import label
 
 if TYPE_CHECKING:
     from ..core.runtime.devices.device import DeviceLike
@@ -32,22 +37,43 @@ class TimingResult(NamedTuple):
     elapsed: float
 
 
-_begun: list[bool] = []
+_begun: list[tuple[int, Book]] = []
 
 
+@checked
 def timing_begin(cuda_filter: int = TIMING_ALL, synchronize: bool = True) -> None:
-    """Begin to time work on CUDA devices, of the kinds in `cuda_filter`."""
+    """Begin to time work on all devices, of the kinds in `cuda_filter`."""
     _wait(synchronize)
-    _begun.append(True)
+    book = Book()
+    open_book(book)
+    _begun.append((cuda_filter, book))
 
 
+@checked
 def timing_end(synchronize: bool = True) -> list[TimingResult]:
-    """What was timed since `timing_begin`. Raises `LaunchError` where that was not called."""
+    """The pieces of work since the `timing_begin` before, in order. Raises `LaunchError` where that was not called."""
     if not _begun:
         raise LaunchError("no timing has begun\nhelp: call timing_begin() first")
-    _begun.pop()
     _wait(synchronize)
-    return []
+    mask, book = _begun.pop()
+    close_book(book)
+    book.finish(perf_counter_ns())
+    spans = sorted((span for line in book.all_lines() for span in line.spans), key=lambda span: span[1])
+    return [_result(row, start, end) for row, start, end, _ in spans if _kind_of(row) & mask]
+
+
+def _result(row: Row, start: int, end: int) -> TimingResult:
+    device = CPU if isinstance(row.subject, str) else row.subject.device
+    return TimingResult(device, label(row), _kind_of(row), (end - start) / 1e6)
+
+
+def _kind_of(row: Row) -> int:
+    """The kind of a piece of work; 0 for what is none."""
+    if row.kind == LAUNCH:
+        return TIMING_KERNEL_BUILTIN if stage_of(getattr(row.subject, "kernel", None)) else TIMING_KERNEL
+    if row.kind == "copy":
+        return TIMING_MEMSET if row.subject in ("fill_", "zero_") else TIMING_MEMCPY
+    return TIMING_GRAPH if row.kind == "graph" else 0
 
 
 @checked
