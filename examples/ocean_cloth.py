@@ -1,8 +1,7 @@
-"""A mat of cloth floats on the waves: particles of XPBD ask the sea, inside a kernel, where its surface is.
+"""A mat of cloth floats on the waves: `SolverOcean` tells the particles of `SolverXPBD` what the sea does to them.
 
-Every particle has the buoyancy of its share of a thin mat of foam rubber, and is dragged along by the water under it
-(`ocean_surface` gives height and velocity over any point). These forces go into the state of `SolverXPBD`, which knows
-nothing of water. `check` holds the mat to the surface, and its threads to their length.
+Every particle has the buoyancy of its share of a thin mat of foam rubber, and is dragged along by the water under it.
+`check` holds the mat to the surface, and its threads to their length.
 """
 
 from dataclasses import dataclass
@@ -10,33 +9,18 @@ from pathlib import Path
 
 import numpy as np
 
-import warpsim as wp
 from warpsim.plot import Surface
 from warpsim.plot.sea import render_sea
 from warpsim.render import Saves, SimulationParser, add_save_options
 from warpsim.solvers import ModelBuilder, Scene, SolverXPBD
-from warpsim.solvers.ocean import GRAVITY, Ocean, Sea, SeaState, ocean_surface, query_heights
-from warpsim.solvers.ocean.query import Surface as Water
+from warpsim.solvers.ocean import GRAVITY, Ocean, Sea, SeaState, SolverOcean, query_heights
 from warpsim.usd import UsdWriter
 
 SIZE, SIDE, MIDDLE = 60.0, 12.0, (30.0, 30.0)  # of the tile and of the mat, where the mat starts [m]
-THICKNESS, DENSITY, WATER_DENSITY = 0.06, 120.0, 1025.0  # of the mat [m], [kg/m^3]
+THICKNESS, DENSITY = 0.06, 120.0  # of the mat [m], [kg/m^3]
 DRAG, STRETCH, BENDING = 120.0, 4.0e3, 2.0  # [N s/m^3], [N/m], [N m]
 BLUE, STRIPES = (0.05, 0.20, 0.26), ((0.80, 0.33, 0.03), (0.85, 0.82, 0.75))  # linear RGB
 TOP = np.array([0.0, 0.0, THICKNESS])  # of the mat over its particles [m]
-Points = wp.array[wp.vec3]
-
-
-@wp.kernel
-def carry(sea: Water, area: float, lift: float, drag: float, q: Points, qd: Points, force: Points):
-    """Buoyancy of what is below the surface, at most of all of it, and drag to the velocity of the water."""
-    i = wp.tid()
-    z, _slope, flow, _rise, _found = ocean_surface(sea, q[i][0], q[i][1])
-    wet = wp.clamp(z - q[i][2], 0.0, THICKNESS)
-    pull = wp.vec3(0.0, 0.0, 0.0)
-    if wet > 0.0:
-        pull = drag * (flow - qd[i])
-    force[i] = area * (wp.vec3(0.0, 0.0, lift * wet) + pull)
 
 
 def build(cells):
@@ -50,13 +34,6 @@ def build(cells):
     )
     row = builder.triangles["indices"].min(axis=1) // (cells + 1)
     return builder, row * 6 // cells % 2 == 0
-
-
-def grid(cells):
-    """Quadrilaterals (m, 4) between the cells of the sea, facing up."""
-    i, j = np.divmod(np.arange((cells - 1) ** 2), cells - 1)
-    a = i * cells + j
-    return np.stack([a, a + cells, a + cells + 1, a + 1], axis=1)
 
 
 @dataclass
@@ -79,33 +56,32 @@ def draw(args, sea, time, bodies):
 def run(args):
     """Move the mat, write the animation and the picture; returns a Result."""
     sea = Sea(SeaState(args.height, args.period), direction=0.4)
-    ocean, field = Ocean(sea, SIZE, args.waves, seed=5, shortest=2.0), None
+    ocean = Ocean(sea, SIZE, args.waves, seed=5, shortest=2.0)
     builder, orange = build(args.cells)
     model, faces = builder.finalize(), builder.triangles["indices"]
     solver, state = SolverXPBD(model, substeps=4, damping=0.02), model.state()
-    dt, area = 1.0 / (args.fps * args.steps), SIDE * SIDE / model.particle_count
-    frames, scene = round(args.seconds * args.fps), Scene(solver=solver, state=state, miss=[], heights=[])
+    water = SolverOcean(model, ocean, sheet=(THICKNESS, DRAG))
+    frames, dt = round(args.seconds * args.fps), 1.0 / (args.fps * args.steps)
+    scene = Scene(solver=solver, water=water, state=state, miss=[], heights=[])
     saves = Saves(args, scene)
     with saves.watch(UsdWriter(args.output, fps=args.fps, up_axis="Z", metadata={"solver": "XPBD, ocean"})) as usd:
         for frame in saves.frames(range(frames)):
-            for step in range(args.steps):
-                field = ocean.evaluate((frame * args.steps + step) * dt, velocity=True, out=field)
-                about = [field.surface, area, WATER_DENSITY * GRAVITY, DRAG]
-                moving = [state.particle_q, state.particle_qd, state.particle_f]
-                wp.launch(carry, model.particle_count, [*about, *moving])
-                solver.step(state, state, None, None, dt)
+            for _ in range(args.steps):
+                water.step(state, state, dt=dt)
+                state.particle_f = water.particle_force
+                solver.step(state, state, dt=dt)
+            field = ocean.evaluate((frame + 1) / args.fps)
             q, qd = state.particle_q.numpy().copy(), state.particle_qd.numpy().copy()
             usd.frame()
-            usd.mesh("sea", field.points().numpy().reshape(-1, 3), grid(args.waves), color=BLUE)
+            usd.mesh("sea", field.points().numpy().reshape(-1, 3), field.quads(), color=BLUE)
             usd.mesh("mat", q + TOP, faces, color=STRIPES[0], velocities=qd)
             scene.miss.append(np.nanmean(np.abs(q[:, 2] - query_heights(field, q[:, 0], q[:, 1]))))
             scene.heights.append(q[:, 2])
     mat = [Surface(q + TOP, faces[part], color) for part, color in zip((orange, ~orange), STRIPES, strict=True)]
     draw(args, sea, field.time, mat)
     miss = np.array(scene.miss)
-    print(
-        f"{args.output}: {frames} frames, waves of {ocean.significant_height:.2f} m, mat up to {miss.max():.3f} m off"
-    )
+    waves = ocean.significant_height
+    print(f"{args.output}: {frames} frames, waves of {waves:.2f} m, mat up to {miss.max():.3f} m off")
     return Result(miss, np.array(scene.heights), solver.statistics(state).spring_strain)
 
 
@@ -129,8 +105,7 @@ def main(argv=None):
     parser.add_argument("--output", type=Path, default=Path("ocean_cloth.usdc"))
     parser.add_argument("--picture", type=Path, default=Path("ocean_cloth.png"))
     add_save_options(parser, "ocean_cloth")
-    args = parser.parse_args(argv)
-    return run(args)
+    return run(parser.parse_args(argv))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,7 @@
-"""A block of wood falls into a tank, bobs, and floats: `SolverSPH` with forces both ways between water and a body.
+"""A block of wood falls into a tank, bobs, and floats: `SolverSPH` and `SolverBodies` in a `Coupling`.
 
-The solver says what the block feels; the block's motion is integrated here and handed back as the pose and velocity of
-a shape. In the end it stands as deep as Archimedes has it: its draught by its height is its density by the water's. So
-coarse a fluid bears it half a spacing too high.
+In the end it stands as deep as Archimedes has it: its draught by its height is its density by the water's. So coarse a
+fluid bears it a few millimetres too high.
 """
 
 import math
@@ -13,7 +12,7 @@ import numpy as np
 import warpsim as wp
 from warpsim.plot import Balls, Surface, box, box_edges
 from warpsim.render import Film, Saves, SimulationParser, add_film_options, add_save_options
-from warpsim.solvers import Fluid, ModelBuilder, Scene, SolverSPH
+from warpsim.solvers import Coupling, Fluid, ModelBuilder, Scene, ShapeConfig, SolverBodies, SolverSPH
 from warpsim.solvers.scene.rotations import rotate
 from warpsim.solvers.sph.filling import add_fluid_box
 from warpsim.solvers.sph.surface import Surface as WaterSurface
@@ -26,50 +25,22 @@ RIM = 0.22  # as high as the tank is drawn, by its edges [m]
 BLUE, WOOD, STEEL = (0.10, 0.32, 0.50), (0.50, 0.30, 0.12), (0.20, 0.22, 0.25)
 
 
-class Block:
-    """A rigid box: place, rotation (x, y, z, w), velocity and spin in space."""
-
-    def __init__(self, tilt):
-        self.position = np.array([0.0, DEPTH + 0.08, 0.0])
-        axis = math.sin(0.5 * tilt) * np.array([0.6, 0.0, 0.8])
-        self.rotation = np.array([*axis, math.cos(0.5 * tilt)])
-        self.velocity, self.spin = np.zeros(3), np.zeros(3)
-        self.mass = DENSITY * 8.0 * HALF.prod()
-        self.inertia = self.mass / 3.0 * ((HALF**2).sum() - HALF**2)
-
-    def feel(self, torque, force, dt):
-        """Velocity and spin after a time [s]."""
-        self.velocity = self.velocity + dt * (force / self.mass - [0.0, GRAVITY, 0.0])
-        back = self.rotation * [-1.0, -1.0, -1.0, 1.0]
-        local = self.inertia * rotate(back, self.spin[None])[0]
-        change = rotate(back, (torque - np.cross(self.spin, rotate(self.rotation, local[None])[0]))[None])[0]
-        self.spin = self.spin + dt * rotate(self.rotation, (change / self.inertia)[None])[0]
-
-    def move(self, dt):
-        """Place and rotation after a time [s]."""
-        self.position = self.position + dt * self.velocity
-        half, axis, real = 0.5 * dt * self.spin, self.rotation[:3], self.rotation[3]
-        turned = self.rotation + np.append(real * half + np.cross(half, axis), -axis @ half)
-        self.rotation = turned / np.linalg.norm(turned)
-
-    def surface(self):
-        shape = box(-HALF, HALF, WOOD)
-        return Surface(rotate(self.rotation, shape.points) + self.position, shape.triangles, WOOD)
-
-
-def build(spacing, device):
-    """The solver, and a state of water at rest."""
+def build(spacing, tilt, device):
+    """Both solvers, and a state of water at rest under a block."""
     builder, half = ModelBuilder(gravity=-GRAVITY), 0.5 * SIDE
     add_fluid_box(builder, (-half, 0.0, -half), (half, DEPTH, half), spacing)
-    builder.add_shape_box([0.0, DEPTH + 0.08, 0.0, 0.0, 0.0, 0.0, 1.0], *HALF)
+    axis = math.sin(0.5 * tilt) * np.array([0.6, 0.0, 0.8])
+    block = builder.add_body([0.0, DEPTH + 0.08, 0.0, *axis, math.cos(0.5 * tilt)])
+    builder.add_shape_box(None, *HALF, ShapeConfig(density=DENSITY), body=block)
     builder.add_ground_plane()
     for normal in ((1, 0, 0), (-1, 0, 0), (0, 0, 1), (0, 0, -1)):
         builder.add_shape_plane(normal, -half * np.array(normal))
     model = builder.finalize(device)
-    solver = SolverSPH(model, WATER, bounds=((-half, 0.0, -half), (half, TOP, half)))
-    state = model.state()
+    water = SolverSPH(model, WATER, bounds=((-half, 0.0, -half), (half, TOP, half)))
+    coupling = Coupling(SolverBodies(model, substeps=1), [water])
+    state = coupling.states()[0]
     state.particle_rho.assign(WATER.density_at(WATER.density * GRAVITY * (DEPTH - state.particle_q.numpy()[:, 1])))
-    return solver, state
+    return coupling, state
 
 
 @dataclass
@@ -85,9 +56,10 @@ class Result:
 
 def run(args):
     """Simulate, write the animation and the picture, print a summary; returns a Result."""
-    (solver, state), block = build(args.spacing, args.device), Block(math.radians(args.tilt))
-    control, surface = solver.model.control(), WaterSurface(solver, anisotropic=True)
-    scene = Scene(solver=solver, state=state, control=control, block=vars(block), rows=[])
+    coupling, state = build(args.spacing, math.radians(args.tilt), args.device)
+    solver = coupling.matter[0]
+    surface = WaterSurface(solver, anisotropic=True)
+    scene = Scene(coupling=coupling, state=state, rows=[])
     steps = math.ceil(1.0 / (args.fps * 0.25 * solver.smoothing / (WATER.sound + 1.5)))
     about = {"solver": "WCSPH", "version": wp.__version__}
     files = {"output": args.output, "picture": args.picture, "ground": None, "moments": (0.0, 0.15, 0.3, 1.0)}
@@ -95,18 +67,16 @@ def run(args):
         film.stand("tank", box_edges((-0.5 * SIDE, 0.0, -0.5 * SIDE), (0.5 * SIDE, RIM, 0.5 * SIDE), 0.003, STEEL))
         for t in film.frames(Saves(args, scene)):
             for _ in range(steps if t else 0):
-                pose = {"position": block.position, "rotation": block.rotation}
-                control.set_shape(0, **pose, velocity=block.velocity, angular_velocity=block.spin)
-                solver.step(state, state, control, dt=film.dt / steps)
-                block.move(film.dt / steps)
-                block.feel(*solver.shape_force.numpy()[0].astype(float).reshape(2, 3), film.dt / steps)
+                coupling.step((state, state), (state, state), dt=film.dt / steps)
             q, v = state.particle_q.numpy(), state.particle_qd.numpy()
             water = Balls(q, 0.5 * solver.spacing, BLUE)
             film.show_balls("water", water, v, drawn=lambda: Surface(*surface.extract(state), BLUE))
-            film.show("block", block.surface())
-            up = rotate(block.rotation, np.array([[0.0, 1.0, 0.0]]))[0, 1]
-            scene.rows.append((t, block.position[1], math.degrees(math.acos(min(up, 1.0)))))
-    under = block.mass / WATER.density
+            pose = state.body_q.numpy()[0].astype(float)
+            shape = box(-HALF, HALF, WOOD)
+            film.show("block", Surface(rotate(pose[3:], shape.points) + pose[:3], shape.triangles, WOOD))
+            up = rotate(pose[3:], np.array([[0.0, 1.0, 0.0]]))[0, 1]
+            scene.rows.append((t, pose[1], math.degrees(math.acos(min(up, 1.0)))))
+    under = DENSITY / WATER.density * 8.0 * HALF.prod()
     expected = DEPTH + under / SIDE**2 + HALF[1] - under / (4.0 * HALF[0] * HALF[2])
     reach = 0.5 * (SIDE + solver.spacing)  # who is pressed half a spacing into a wall comes back
     lost = solver.statistics(state).outside((-reach, -0.5 * solver.spacing, -reach), (reach, 10.0, reach))

@@ -33,6 +33,27 @@ def run(example, tmp_path):
 
 
 @pytest.fixture
+def problem_of(example, run, monkeypatch):
+    """Call the example with options up to where it minimises; returns the problem, and what it would record."""
+
+    class Caught(Exception):
+        pass
+
+    def minimize(problem, *args, record=None, **options):
+        raise Caught(problem, record)
+
+    def call(*options, **constants):
+        with monkeypatch.context() as patch, pytest.raises(Caught) as caught:
+            patch.setattr(example.Problem, "minimize", minimize)
+            for name, value in constants.items():
+                patch.setattr(example, name, value)
+            run(*options)
+        return caught.value.args
+
+    return call
+
+
+@pytest.fixture
 def no_picture(monkeypatch):
     """The picture takes longer than small simulations, and another test looks at it."""
     monkeypatch.setattr("warpsim.render.film.render_meshes", lambda path, views, **options: path)

@@ -24,6 +24,10 @@ SMALL = {
     "grain_drum": "--grains 80 --seconds 0.16",
     "hourglass": "--grains 60 --seconds 0.16",
     "soft_squash": "--cells 4 --seconds 0.2 --substeps 4",
+    "grain_wheel": "--grains 100 --seconds 0.16",
+    "block_tower": "--layers 2 --seconds 0.2",
+    "plank_bridge": "--seconds 0.2 --fps 40",
+    "soft_gripper": "--cells 2 --seconds 0.2 --fps 40",
     "soft_stack": "--cells 2 --seconds 0.2 --substeps 6",
     "water_drop": "--cells 5 --seconds 0.01 --fps 800",
     "water_float": "--spacing 0.03 --seconds 0.2 --fps 40",
@@ -32,6 +36,7 @@ SMALL = {
     "dem_grains": "--grains 300 --seconds 0.32",
     "sph_dam": "--cells 10 --seconds 0.16",
     "ocean": "--cells 32 --seconds 2 --fps 4",
+    "boat": "--seconds 0.8",
     "ocean_cloth": "--cells 6 --waves 32 --seconds 0.8 --steps 2",
     "ocean_float": "--cells 32 --seconds 0.8 --steps 2",
 }

@@ -1,4 +1,4 @@
-"""The beam: its material is found from a noisy film; conversions of materials; refusals."""
+"""The beam: its material is found from a noisy film; refusals."""
 
 import pytest
 from pxr import Usd
@@ -9,17 +9,14 @@ EXAMPLE = "soft_identify"
 
 
 def test_the_material_is_found(example, run, tmp_path):
-    result = run("--seconds", 0.5, "--substeps", 6)
-    example.check(result)
-    assert result.misfit[0] > 10.0 * result.misfit[-1]
+    solution = run("--seconds", 0.5, "--substeps", 6)
+    young, poisson = soft.elastic_constants(*(values[0] for values in solution.values.values()))
+    assert young == pytest.approx(example.TRUE[0], rel=0.02) and poisson == pytest.approx(example.TRUE[1], abs=0.03)
+    assert solution.loss < 1.05**2, "more than noise is left"
+    assert solution.losses[0] > 100.0 * solution.loss
     stage = Usd.Stage.Open(str(tmp_path / "out.usdc"))
     assert all(stage.GetPrimAtPath(f"/World/{name}") for name in ("measured", "found", "guess"))
     assert (tmp_path / "out.png").stat().st_size > 10_000
-
-
-@pytest.mark.parametrize("material", [(1.0e5, 0.3), (2.0e4, 0.45), (5.0, 0.0)])
-def test_elastic_constants_are_those_of_lame_parameters(example, material):
-    assert example.elastic(*soft.lame(*material)) == pytest.approx(material, abs=1e-9)
 
 
 def test_wrong_options_are_refused(run, capsys):

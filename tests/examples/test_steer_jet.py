@@ -1,4 +1,4 @@
-"""The example of a jet that is steered: Newton's method converges, its files, and what its check catches."""
+"""The example of a jet that is steered: the search converges to about the throw of a stone; its files."""
 
 import numpy as np
 import pytest
@@ -8,25 +8,28 @@ EXAMPLE = "steer_jet"
 
 
 def test_a_short_throw_comes_near_at_once(run, tmp_path, no_picture):
-    options = ["--seconds", 0.08, "--iterations", 3, "--target", 0.1, 0.08]
-    result = run(*options)
-    assert result.misses[1] < 0.2 * result.misses[0] and result.misses[2] < 0.2 * result.misses[1]
+    solution, misses = run("--seconds", 0.08, "--iterations", 3, "--target", 0.1, 0.08)
+    assert misses[1] < 0.2 * misses[0] and misses[2] < 0.2 * misses[1]
+    assert solution.values["velocity"][0, 2] == 0.0
     stage = Usd.Stage.Open(str(tmp_path / "out.usdc"))
     counts = [len(UsdGeom.Points.Get(stage, "/World/last").GetPointsAttr().Get(frame)) for frame in (1, 4)]
     assert 0 < counts[0] < counts[1]
 
 
-def test_a_stone_flies_through_the_target(example):
-    target, time, wait = np.array([0.8, 0.25]), 0.4, 0.1
-    velocity = example.stone(target, time, wait)
-    flight = time - wait / np.linalg.norm(velocity)
-    np.testing.assert_allclose(velocity * flight + [0.0, 0.5 * example.GRAVITY * flight**2], target, atol=1e-9)
+def stone(example, target, time, wait):
+    """The velocity of a stone that flies through the target, after it came `wait` [m] along with the stream."""
+    velocity = np.zeros(2)
+    for _ in range(50):
+        flight = time - wait / max(np.linalg.norm(velocity), 1.0)
+        velocity = 0.5 * velocity + 0.5 * (target / flight - [0.0, 0.5 * example.GRAVITY * flight])
+    return velocity
 
 
-def test_the_check_catches(example):
-    tries = np.array([[2.0, 2.0, 0.0], [2.5, 2.6, 0.0]])
-    example.check(example.Result(tries, np.array([0.1, 1e-6]), np.array([2.5, 2.6])))
-    with pytest.raises(AssertionError, match="the jet misses by 10 mm"):
-        example.check(example.Result(tries, np.array([0.1, 1e-2]), np.array([2.5, 2.6])))
-    with pytest.raises(AssertionError, match="off that of a stone"):
-        example.check(example.Result(tries, np.array([0.1, 1e-6]), np.array([3.5, 2.6])))
+@pytest.mark.slow
+def test_the_jet_flies_about_as_a_stone_does(example, run, no_picture):
+    solution, misses = run()
+    assert misses[-1] < 1e-5 and len(misses) < 8
+    layer = example.build((2.0, 2.0))[1].streams[0].layer
+    wait = 0.5 * example.SPACING * (example.SLUG // layer + 1)  # of the slug's middle behind the nozzle [m]
+    expected = stone(example, np.array([0.8, 0.25]), 0.4, wait)
+    assert np.linalg.norm(solution.values["velocity"][0, :2] - expected) < 0.05 * np.linalg.norm(expected)

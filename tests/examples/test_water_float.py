@@ -1,10 +1,8 @@
-"""The example of a block that floats: it falls and is borne, turns as a rigid body, and what its check catches."""
+"""The example of a block that floats: it falls and is borne, and what its check catches."""
 
 import numpy as np
 import pytest
 from pxr import Usd, UsdGeom
-
-from warpsim.solvers.scene.rotations import rotate
 
 EXAMPLE = "water_float"
 
@@ -17,22 +15,6 @@ def test_a_block_falls_into_coarse_water_and_is_borne(run, tmp_path, no_picture)
     stage = Usd.Stage.Open(str(tmp_path / "out.usdc"))
     corners = np.array(UsdGeom.Mesh.Get(stage, "/World/block").GetPointsAttr().Get(6))
     np.testing.assert_allclose(corners.mean(axis=0)[1], height[-1], atol=1e-5)
-
-
-def test_a_block_without_forces_keeps_its_angular_momentum(example):
-    block = example.Block(0.3)
-    block.spin = np.array([3.0, 5.0, -2.0])
-
-    def momentum():
-        local = rotate(block.rotation * [-1.0, -1.0, -1.0, 1.0], block.spin[None])
-        return rotate(block.rotation, block.inertia * local)[0]
-
-    start, lift = momentum(), np.array([0.0, block.mass * example.GRAVITY, 0.0])
-    for _ in range(2000):
-        block.move(2.0e-4)
-        block.feel(np.zeros(3), lift, 2.0e-4)
-    np.testing.assert_allclose(momentum(), start, atol=5e-3 * np.linalg.norm(start))
-    np.testing.assert_allclose(block.velocity, 0.0, atol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -21,24 +21,15 @@ def rollout(start, steps, courant):
     return now
 
 
-def exact(example, start, picture, steps, courant):
-    """Loss and gradient in float64; the operators of a rollout and of the slopes are symmetric."""
-    miss = rollout(start, steps, courant) - picture
-    smooth = example.SMOOTH * (len(start) / example.SIDE) ** 2
-    slopes = sum((np.diff(start, axis=k) ** 2).sum() for k in (0, 1))
-    scale = example.HEIGHT**2 * start.size
-    gradient = 2.0 * rollout(miss, steps, courant) - 2.0 * smooth * laplacian(start)
-    return ((miss**2).sum() + smooth * slopes) / scale, gradient / scale
-
-
-def test_loss_and_gradient_are_those_of_numpy(example):
-    pool = example.Pool(20, 15, 0.6, None)
+def test_loss_and_gradient_are_those_of_numpy(example, problem_of):
+    """The operator of a rollout is symmetric: it is its own transpose."""
+    problem, _ = problem_of("--cells", 20, "--steps", 15, "--cfl", 0.6)
     start = np.random.default_rng(0).standard_normal((20, 20)).astype(np.float32)
-    pool.heights[0].assign(start)
-    loss = pool.closure().numpy()[0]
-    expected = exact(example, start.astype(float), example.target(20), 15, 0.36)
-    assert loss == pytest.approx(expected[0], rel=1e-4)
-    np.testing.assert_allclose(pool.heights[0].grad.numpy(), expected[1], rtol=1e-3, atol=1e-4 * expected[1].max())
+    loss, gradient = problem.value_and_gradient(start.ravel())
+    miss, scale = rollout(start.astype(float), 15, 0.36) - example.target(20), example.HEIGHT**2 * start.size
+    expected = 2.0 * rollout(miss, 15, 0.36) / scale
+    assert loss == pytest.approx((miss**2).sum() / scale, rel=1e-4)
+    np.testing.assert_allclose(gradient.reshape(20, 20), expected, rtol=1e-3, atol=1e-4 * expected.max())
 
 
 def test_the_picture_is_a_ring_with_a_star(example):
@@ -54,38 +45,24 @@ def test_the_picture_is_a_ring_with_a_star(example):
 
 
 def test_water_becomes_the_picture(run, example, tmp_path):
-    result = run("--cells", 64, "--steps", 60, "--iterations", 60, "--fps", 5)
-    example.check(result)
-    again = rollout(result.found.astype(float), 60, 0.25)
-    assert np.linalg.norm(again - example.target(64)) < 0.05 * np.linalg.norm(example.target(64))
-    assert (np.diff(result.loss) <= 1e-6 * result.loss[:-1]).all()
+    solution, picture, start, end = run("--cells", 64, "--steps", 60, "--iterations", 60, "--fps", 5)
+    size = np.linalg.norm(picture)
+    np.testing.assert_allclose(picture, example.target(64), atol=1e-6)
+    assert np.linalg.norm(end - picture) < 0.02 * size
+    assert np.linalg.norm(rollout(start.astype(float), 60, 0.25) - picture) < 0.02 * size
+    assert solution.loss < 0.01 * solution.losses[0]
+    assert (np.diff(solution.losses) <= 1e-6 * np.array(solution.losses[:-1])).all()
     stage = Usd.Stage.Open(str(tmp_path / "out.usdc"))
     water = UsdGeom.Mesh.Get(stage, "/World/water").GetPointsAttr()
     assert water.GetTimeSamples() == list(range(36))
-    np.testing.assert_allclose(np.array(water.Get(30))[:, 1].reshape(64, 64), result.reached, atol=1e-6)
+    np.testing.assert_allclose(np.array(water.Get(30))[:, 1].reshape(64, 64), end, atol=1e-6)
     np.testing.assert_array_equal(np.array(water.Get(35)), np.array(water.Get(30)))
-    picture = imread(tmp_path / "out.png")
-    assert picture.shape[:2] == (1020, 1100)
-    assert ((picture[..., 0] > 0.3) & (picture[..., 2] < 0.4 * picture[..., 0])).mean() > 0.05
+    pixels = imread(tmp_path / "out.png")
+    assert pixels.shape[:2] == (1020, 1100)
+    assert ((pixels[..., 0] > 0.3) & (pixels[..., 2] < 0.4 * pixels[..., 0])).mean() > 0.05
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "message"),
-    [
-        ("found", np.full((2, 2), np.nan), "not finite"),
-        ("reached", np.full((2, 2), 1.1), "the picture is missed by 10.0%"),
-        ("loss", np.array([1.0, 0.5]), "the loss fell only to 0.5"),
-    ],
-)
-def test_the_check_catches(example, field, value, message):
-    one = np.ones((2, 2))
-    good = {"found": one, "reached": one, "picture": one, "loss": np.array([1.0, 1e-4])}
-    example.check(example.Result(**good))
-    with pytest.raises(AssertionError, match=message):
-        example.check(example.Result(**{**good, field: value}))
-
-
-@pytest.mark.parametrize("options", [("--cells", 1), ("--cfl", 0.8), ("--cfl", 0), ("--steps", 0)])
+@pytest.mark.parametrize("options", [("--cells", 0), ("--cfl", 0.8), ("--cfl", 0), ("--steps", 0)])
 def test_refusals(run, tmp_path, capsys, options):
     with pytest.raises(SystemExit):
         run(*options)

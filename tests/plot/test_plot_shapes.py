@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from warpsim.plot import PlotError, box, box_edges, coil, tube
+from warpsim.plot import PlotError, box, box_edges, coil, height_field, loft, trails, tube, tubes
 
 
 def volume(surface):
@@ -24,6 +24,13 @@ def test_a_box_is_closed_and_has_its_volume():
     made = box((-1.0, 0.0, 2.0), (1.0, 3.0, 2.5))
     assert is_closed(made) and volume(made) == pytest.approx(3.0)
     assert made.points.min(0).tolist() == [-1.0, 0.0, 2.0] and made.points.max(0).tolist() == [1.0, 3.0, 2.5]
+
+
+def test_a_loft_is_closed_and_has_its_volume():
+    square = np.array([[0.0, 1.0, 1.0], [0.0, 1.0, -1.0], [0.0, -1.0, -1.0], [0.0, -1.0, 1.0]])
+    frames = [size * square + [x, 0.0, 0.0] for x, size in ((0.0, 1.0), (1.0, 1.0), (3.0, 0.5))]
+    made = loft(frames)
+    assert is_closed(made) and volume(made) == pytest.approx(4.0 + 2.0 / 3.0 * (4.0 + 2.0 + 1.0))
 
 
 @pytest.mark.parametrize("end", [(0.0, 0.0, 2.0), (2.0, 0.0, 0.0), (1.0, -1.0, np.sqrt(2.0))])
@@ -73,3 +80,30 @@ def test_the_edges_of_a_box_are_twelve_rods():
     assert edges.triangles.max() == len(edges.points) - 1
     np.testing.assert_allclose(edges.points.min(axis=0), -0.01, atol=1e-3)
     np.testing.assert_allclose(edges.points.max(axis=0), [3.01, 2.01, 1.01], atol=1e-3)
+
+
+def test_trails_go_from_violet_to_yellow():
+    paths = np.random.default_rng(0).normal(size=(3, 5, 3))
+    first, _, last = trails(paths, 0.01, 0.05)
+    assert (np.abs(first.points - tube(paths[0], 0.01).points) < 1e-12).all()
+    assert (np.abs(last.points - tube(paths[2], 0.05).points) < 1e-12).all()
+    violet, yellow = first.color[0], last.color[0]
+    assert violet[2] > violet[1] and yellow[0] > yellow[2] and yellow[1] > yellow[2]
+
+
+def test_tubes_are_one_surface():
+    lines = np.random.default_rng(0).normal(size=(4, 3, 3))
+    whole, parts = tubes(lines, 0.1), [tube(line, 0.1) for line in lines]
+    np.testing.assert_array_equal(whole.points, np.concatenate([part.points for part in parts]))
+    corners = [part.points[part.triangles] for part in parts]
+    np.testing.assert_array_equal(whole.points[whole.triangles], np.concatenate(corners))
+
+
+def test_a_height_field_looks_up():
+    heights = np.random.default_rng(0).normal(size=(4, 4))
+    field = height_field(heights, 2.0, (0.0, 0.0, 0.0), (1.0, 1.0, 1.0), 10.0)
+    np.testing.assert_allclose(field.points[:, 1], heights.ravel())
+    np.testing.assert_allclose(field.points[1] - field.points[0], [0.5, heights[0, 1] - heights[0, 0], 0.0])
+    a, b, c = (field.points[field.triangles[:, k]] for k in range(3))
+    assert len(field.triangles) == 18 and (np.cross(b - a, c - a)[:, 1] > 0.0).all()
+    np.testing.assert_allclose(field.color[:, 0], 0.3 + 0.07 * heights.ravel(), atol=1e-6)

@@ -6,7 +6,7 @@ import pytest
 from matplotlib.image import imread
 from pxr import Usd, UsdGeom
 
-from warpsim.plot import Surface, box
+from warpsim.plot import Curves, Surface, box
 from warpsim.render import Film, film
 from warpsim.usd import UsdError
 
@@ -72,3 +72,22 @@ def test_an_error_leaves_no_file(tmp_path):
         for _ in made.frames():
             raise RuntimeError("stop")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_one_panel_may_have_all_moments_and_charts_beside(tmp_path, monkeypatch):
+    seen = {}
+    draw = film.mesh_images
+    monkeypatch.setattr(film, "mesh_images", lambda views, **o: seen.update(views=views) or draw(views, **o))
+    shoot(tmp_path, seconds=1.0, fps=10, moments=(0.0, 1.0), together=True, charts=[Curves([1.0, 2.0])])
+    [view] = seen["views"]
+    assert len(view) == 3, "the box once, the triangle twice"
+    assert imread(tmp_path / "f.png").shape[1] == 480 + round(0.9 * 440)
+
+
+def test_a_film_along_a_path_without_a_picture(tmp_path):
+    path, scene = np.arange(21), {"box": box((2.0, 0.0, 0.0), (3.0, 1.0, 1.0))}
+    with Film(tmp_path / "f.usdc", None, seconds=1.0, fps=10, standing=scene) as made:
+        rows = list(made.along(path))
+    assert rows == list(range(0, 21, 2)) and [p.name for p in tmp_path.iterdir()] == ["f.usdc"]
+    stage = Usd.Stage.Open(str(tmp_path / "f.usdc"))
+    assert stage.GetPrimAtPath("/World/box") and stage.GetRootLayer().customLayerData["version"]

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from warpsim.render import SimulationParser, add_film_options
+import warpsim as wp
+from warpsim.render import SimulationParser, add_film_options, film_options, film_parser
 
 
 def test_options_of_a_command_line():
@@ -46,3 +47,25 @@ def test_a_number_out_of_bounds_is_told_by_its_option_alone(given, told, capsys)
     with pytest.raises(SystemExit):
         parser.parse_args(given.split())
     assert told in capsys.readouterr().err
+
+
+def test_a_film_parser_has_options_by_name(capsys):
+    parser = film_parser("A drop falls.", "drop", fps=None, drops=(6, "in all"), cfl=(0.5, "c dt / dx [-]", 0.7))
+    chosen = parser.parse_args(["--drops", "2"])
+    assert vars(chosen) == {
+        "drops": 2, "cfl": 0.5, "output": Path("drop.usdc"), "picture": Path("drop.png"), "device": "cpu"
+    }  # fmt: skip
+    assert "--cfl CFL c dt / dx [-] (default: 0.5)" in " ".join(parser.format_help().split())
+    for words, told in ((["--drops", "0"], "0 is not above 0"), (["--cfl", "0.8"], "above 0 and at most 0.7")):
+        with pytest.raises(SystemExit):
+            parser.parse_args(words)
+        assert told in capsys.readouterr().err
+
+
+def test_the_device_of_film_options_is_the_default():
+    device = wp.get_device()
+    try:
+        args = film_options(["--device", "interp"], "A drop falls.", "drop", seconds=1.0)
+        assert str(wp.get_device()) == "interp" and args.seconds == 1.0
+    finally:
+        wp.set_device(device)

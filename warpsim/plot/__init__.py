@@ -1,11 +1,14 @@
-"""Pictures without a display: ray-cast triangle meshes and balls, one panel per moment, as a PNG.
+"""Pictures without a display: ray-cast triangle meshes and balls, one panel per moment, as a PNG; charts
+of results beside them.
 
 Needs `matplotlib`.  Nothing here touches pyplot or any other state of the process.
 """
 
+from warpsim.plot.charts import Curves, Field, Image, Points, Stack, render_charts
 from warpsim.plot.picture import mesh_images, render_meshes
 from warpsim.plot.scene import Balls, PlotError, Surface, sphere
-from warpsim.plot.shapes import box, box_edges, coil, copies, tube
+from warpsim.plot.shapes import box, box_edges, coil, copies, height_field, loft, trails, tube, tubes
 
-__all__ = ["Balls", "PlotError", "Surface", "box", "box_edges", "coil", "copies", "mesh_images", "render_meshes"]
-__all__ += ["sphere", "tube"]
+__all__ = ["Balls", "Curves", "Field", "Image", "PlotError", "Points", "Stack", "Surface", "box", "box_edges", "coil"]
+__all__ += ["copies", "height_field", "loft", "mesh_images", "render_charts", "render_meshes", "sphere"]
+__all__ += ["trails", "tube", "tubes"]

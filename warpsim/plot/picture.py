@@ -49,7 +49,7 @@ def render_meshes(
     Raises PlotError for an empty scene, wrong options or a path that does not end in .png,
     FileNotFoundError for a missing folder.
     """
-    target = _target(path)
+    target = picture_path(path)
     captions = _captions(captions, len(frames))
     columns = len(frames) if columns is None else max(1, int(columns))
     options = {"ground": ground, "up_axis": up_axis, "azimuth": azimuth, "elevation": elevation}
@@ -117,7 +117,8 @@ def sight_of(
     return Sight(Stage(view, up, _direction(azimuth - 70.0, 52.0, up), height), center, radius)
 
 
-def _target(path) -> Path:
+def picture_path(path) -> Path:
+    """The path of a picture. Raises PlotError unless it ends in .png, FileNotFoundError for a missing folder."""
     target = Path(os.fspath(path))
     if target.suffix.lower() != ".png":
         raise PlotError(

@@ -10,6 +10,7 @@ from itertools import combinations, product
 from typing import Any
 
 import numpy as np
+from matplotlib import colormaps
 
 from warpsim.arguments import checked, numbers
 from warpsim.plot.scene import PlotError, Surface
@@ -42,6 +43,35 @@ def tube(points, radius: float, color=(0.30, 0.33, 0.38), sides: int = 10) -> Su
     return Surface(corners, np.concatenate([*walls, start, end]), shades)
 
 
+def tubes(lines: Sequence[Any], radius: float, color: Any = (0.30, 0.33, 0.38), sides: int = 10) -> Surface:
+    """Tubes along lines (n, 3) [m] as one surface, such as the cords of a net; see `tube`."""
+    rods = [tube(line, radius, color, sides) for line in lines]
+    first = np.cumsum([0, *(len(rod.points) for rod in rods[:-1])])
+    triangles = np.concatenate([k + rod.triangles for k, rod in zip(first, rods, strict=True)])
+    return Surface(np.concatenate([rod.points for rod in rods]), triangles, color)
+
+
+def height_field(heights: Any, size: float, low: Any, high: Any, top: float) -> Surface:
+    """A square of `size` [m] around the origin whose points have heights (n, n) [m]: rows along z, columns along x.
+
+    Its linear RGB goes from `low` to `high`: 0.3 of the way at height zero, the whole at `top` [m].
+    """
+    y, n = np.asarray(heights, dtype=np.float64), len(heights)
+    along = (np.arange(n) + 0.5) * size / n - 0.5 * size
+    z, x = np.meshgrid(along, along, indexing="ij")
+    k = (np.arange(n - 1)[:, None] * n + np.arange(n - 1)).ravel()
+    faces = np.concatenate([np.stack([k, k + n, k + n + 1], axis=1), np.stack([k, k + n + 1, k + 1], axis=1)])
+    light = np.clip(0.3 + 0.7 * y.reshape(-1, 1) / top, 0.0, 1.0)
+    return Surface(np.stack([x, y, z], axis=-1).reshape(-1, 3), faces, np.add(low, light * np.subtract(high, low)))
+
+
+def trails(paths: Sequence[Any], thin: float, thick: float) -> list[Surface]:
+    """Paths (n, 3) [m] of a search as tubes: from violet and of radius `thin` [m] to yellow and `thick`, the last."""
+    shades = colormaps["plasma"](np.linspace(0.05, 0.95, len(paths)))[:, :3] ** 2.2
+    radii = np.linspace(thin, thick, len(paths))
+    return [tube(path, radius, shade) for path, radius, shade in zip(paths, radii, shades, strict=True)]
+
+
 @checked
 def coil(start, end, radius: float, wire: float, turns: int = 8, color=(0.30, 0.33, 0.38)) -> Surface:
     """A coil spring of `radius` [m] from `start` to `end` (3,) [m], of wire of radius `wire` [m], its ends straight."""
@@ -72,15 +102,27 @@ def box(low, high, color=(0.30, 0.33, 0.38)) -> Surface:
 
 
 @checked
+def loft(rings, color=(0.30, 0.33, 0.38)) -> Surface:
+    """The closed surface through rings of points (m, n, 3) [m], counter-clockwise seen from the first to the last.
+
+    Both ends are closed by fans from their first points, as convex ones can be.
+    """
+    points = numbers(rings, "rings", (-1, -1, 3))
+    count, n = points.shape[:2]
+    k, j = np.divmod(np.arange((count - 1) * n), n)
+    here, beside, fan = k * n + j, k * n + (j + 1) % n, np.arange(1, n - 1)
+    sides = [np.stack([here, here + n, beside + n], 1), np.stack([here, beside + n, beside], 1)]
+    ends = [np.stack([0 * fan, fan, fan + 1], 1), (count - 1) * n + np.stack([0 * fan, fan + 1, fan], 1)]
+    return Surface(points.reshape(-1, 3), np.concatenate([*sides, *ends]), color)
+
+
+@checked
 def box_edges(low, high, radius: float, color=(0.30, 0.33, 0.38)) -> Surface:
     """The edges of a box with corners `low` and `high` (3,) [m] as rods of `radius` [m]: a tank that one looks into."""
     low, high = numbers(low, "low", (3,)), numbers(high, "high", (3,))
     corners = low + np.array(list(product((0, 1), repeat=3))) * (high - low)
     ends = [pair for pair in combinations(corners, 2) if np.count_nonzero(pair[0] - pair[1]) == 1]
-    rods = [tube(pair, radius, color) for pair in ends]
-    first = np.cumsum([0, *(len(rod.points) for rod in rods[:-1])])
-    triangles = np.concatenate([k + rod.triangles for k, rod in zip(first, rods, strict=True)])
-    return Surface(np.concatenate([rod.points for rod in rods]), triangles, color)
+    return tubes(ends, radius, color)
 
 
 @checked

@@ -3,8 +3,8 @@
 from ..progress import progress
 from ..warp.opengl_renderer import OpenGLRenderer
 from ..warp.usd_renderer import UsdRenderer
-from .film import Film
-from .options import SimulationParser, add_film_options, add_save_options
+from .film import Film, View
+from .options import SimulationParser, add_film_options, add_save_options, film_options, film_parser
 from .saves import Saves
 
 __all__ = [
@@ -13,7 +13,10 @@ __all__ = [
     "Saves",
     "SimulationParser",
     "UsdRenderer",
+    "View",
     "add_film_options",
     "add_save_options",
+    "film_options",
+    "film_parser",
     "progress",
 ]

@@ -21,11 +21,17 @@ Call = tuple[str, tuple[Any, ...], dict[str, Any]]
 class CallLog:
     """A `UsdWriter` that notes the calls from its first frame on; what stands still is written before, by every run.
 
-    keep: takes lists of calls, the next ones each time; None where no log is needed.
+    keep: takes lists of calls, the next ones each time; None where no log is needed. end: called when the block ends,
+    with its error or None.
     """
 
-    def __init__(self, usd: UsdWriter, keep: Callable[[list[Call]], None] | None):
-        self._usd, self._keep = usd, keep
+    def __init__(
+        self,
+        usd: UsdWriter,
+        keep: Callable[[list[Call]], None] | None,
+        end: Callable[[BaseException | None], None] | None = None,
+    ):
+        self._usd, self._keep, self._end = usd, keep, end
         self._calls: list[Call] = []
         self._begun, self._bytes = False, 0
         self._last: dict[tuple[Any, ...], np.ndarray] = {}
@@ -34,7 +40,11 @@ class CallLog:
         return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        self._usd.__exit__(kind, error, trace)
+        try:
+            self._usd.__exit__(kind, error, trace)
+        finally:
+            if self._end is not None:
+                self._end(error)
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._usd, name)

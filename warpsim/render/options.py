@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from ..core.runtime.devices.device import set_device
 from ..errors import SceneFileError
 from .saves import FREE, read_note
 
@@ -125,6 +126,35 @@ def add_film_options(parser: argparse.ArgumentParser, name: str, seconds: float,
     parser.add_argument("--fps", type=bounded_number(int, above=0), default=fps)
     parser.add_argument("--output", type=Path, default=Path(f"{name}.usdc"))
     parser.add_argument("--picture", type=Path, default=Path(f"{name}.png"))
+
+
+def film_parser(
+    about: str | None, name: str, seconds: float | None = None, fps: int | None = 60, **numbers: Any
+) -> SimulationParser:
+    """A command line of a program that writes a film of its result: options as of `add_film_options`, and --device.
+
+    seconds, fps: their defaults; None leaves an option out. numbers: further options by name, the default, what it is,
+    and the most, if there is one: `marbles=(6, "on the floor")`; they are above zero, integers where their default is
+    one.
+    """
+    parser = SimulationParser(about)
+    for option, default in (("--seconds", seconds), ("--fps", fps)):
+        if default is not None:
+            parser.add_argument(option, type=type(default), above=0, default=default)
+    for word, (default, text, *most) in numbers.items():
+        bounds = {"above": 0, "most": most[0] if most else None}
+        parser.add_argument(f"--{word}", type=type(default), default=default, help=text, **bounds)
+    parser.add_argument("--output", type=Path, default=Path(f"{name}.usdc"))
+    parser.add_argument("--picture", type=Path, default=Path(f"{name}.png"))
+    parser.add_argument("--device", default="cpu")
+    return parser
+
+
+def film_options(argv: Sequence[str] | None, about: str | None, name: str, **options: Any) -> argparse.Namespace:
+    """The options of a command line by `film_parser`; --device becomes the default device of the process."""
+    args: argparse.Namespace = film_parser(about, name, **options).parse_args(argv)
+    set_device(args.device)
+    return args
 
 
 def add_save_options(parser: argparse.ArgumentParser, name: str) -> None:

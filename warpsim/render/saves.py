@@ -6,6 +6,7 @@ import argparse
 import re
 import secrets
 import shutil
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,8 @@ class Saves:
         self._file = Path(args.output).with_suffix(".scene")
         self._note = {"example": args.example, "options": _plain_options(args), "things": sorted(vars(scene))}
         self._token, self._parts = secrets.token_hex(4), list[str]()
+        self._whole = Scene()  # the same one for all saves, as it knows what has changed
+        self._has_saved = False
         self._log: CallLog | None = None
         self._view: LiveView | None = None
         self._views: dict[str, Any] = {}
@@ -71,7 +74,7 @@ class Saves:
             usd.abort()  # what is tried out, and begun anew, is no film
             self._view = self._show(usd)
             return self._view
-        self._log = CallLog(usd, self._keep if self._every else None)
+        self._log = CallLog(usd, self._keep, self._end) if self._every else CallLog(usd, None)
         self._views = {} if views is None else views
         return self._log
 
@@ -97,20 +100,38 @@ class Saves:
         return view
 
     def _save(self, frame: int) -> None:
-        """Save all: parts first, so that no file names one that is not there."""
+        """Save all while the run goes on: parts first, so that no file names one that is not there."""
+        self._finish()
         if self._log is not None:
             self._log.flush()
         note = {**self._note, "frame": frame, "parts": list(self._parts), "views": self._views}
-        Scene(**vars(self.scene), **{NOTE: note}).save(self._file)
-        for part in _folder(self._file).glob("*.part"):
+        things = vars(self._whole)
+        things.clear()
+        things.update(vars(self.scene), **{NOTE: note})
+        self._whole.save(self._file, wait=False)
+        self._has_saved = True
+
+    def _finish(self) -> None:
+        """Wait for the last save, and remove parts that it does not name. Raises OSError if it failed."""
+        Scene.finish_save()
+        for part in _folder(self._file).glob("*.part") if self._has_saved else ():
             if part.name not in self._parts and _PART.fullmatch(part.name):
                 part.unlink(missing_ok=True)  # of an older run, or behind its last save
+
+    def _end(self, error: BaseException | None) -> None:
+        """Wait for the last save at the end of the run, of which an error says more than one of the save."""
+        try:
+            self._finish()
+        except OSError as failed:
+            if error is None:
+                raise
+            print(failed, file=sys.stderr)
 
     def _keep(self, calls: list[Any]) -> None:
         """Write calls of the animation as the next part."""
         _folder(self._file).mkdir(exist_ok=True)
         name = f"{self._token}-{len(self._parts):06}.part"
-        Scene(calls=calls).save(_folder(self._file) / name)
+        Scene(calls=calls).save(_folder(self._file) / name, wait=False)
         self._parts.append(name)
 
     def _restore(self, file: Path, numbers: range) -> int:
