@@ -104,16 +104,30 @@ def test_shapes_are_where_the_control_has_them():
     control = model.control()
     control.set_shape(0, position=POSE[:3], rotation=POSE[3:])
     shapes = ShapeBodies(model)
-    (body,) = shapes.solids(control, {})
+    (body,) = shapes.solids(model.state(), control, {})
     corners = body.points[:8]
     matrix = np.array(wp.quat_to_matrix(wp.quatd(*POSE[3:]))).reshape(3, 3)
     local = np.array([[x, y, z] for x in (-0.1, 0.1) for y in (-0.2, 0.2) for z in (-0.3, 0.3)])
     expected = local @ matrix.T + POSE[:3]
     np.testing.assert_allclose(corners, expected, atol=1e-6)
     assert set(body.cell_arrays["shape"][:12]) == {0} and set(body.cell_arrays["shape"][12:]) == {1}
-    assert not body.is_still and shapes.solids(control, {})[0].is_still
+    assert not body.is_still and shapes.solids(model.state(), control, {})[0].is_still
     control.set_shape(1, position=(0.0, 0.0, 0.0))
-    assert not shapes.solids(control, {})[0].is_still
+    assert not shapes.solids(model.state(), control, {})[0].is_still
+
+
+def test_shapes_are_where_their_bodies_are():
+    builder = ModelBuilder()
+    body = builder.add_body()
+    builder.add_shape_box((0.5, 0.0, 0.0, *POSE[3:]), 0.1, 0.2, 0.3, body=body)
+    model = builder.finalize()
+    state = model.state()
+    half = np.sqrt(0.5)
+    state.body_q.assign([[1.0, 2.0, 3.0, 0.0, 0.0, half, half]])  # a quarter turn about z
+    (there,) = ShapeBodies(model).solids(state, None, {})
+    (here,) = ShapeBodies(model).solids(model.state(), None, {})
+    turned = np.stack([-here.points[:, 1], here.points[:, 0], here.points[:, 2]], axis=1)
+    np.testing.assert_allclose(there.points - [1.0, 2.0, 3.0], turned, atol=1e-6)
 
 
 def test_vessels_are_a_body_of_their_own():
@@ -121,7 +135,8 @@ def test_vessels_are_a_body_of_their_own():
     builder.add_shape_sphere(None, 1.0, hollow=True)
     builder.add_shape_box(None, 0.1, 0.1, 0.1)
     builder.add_shape_sphere(None, 2.0, hollow=True)
-    solid, vessel = ShapeBodies(builder.finalize()).solids(None, {"size": np.array([1.0, 0.1, 2.0])})
+    model = builder.finalize()
+    solid, vessel = ShapeBodies(model).solids(model.state(), None, {"size": np.array([1.0, 0.1, 2.0])})
     assert (solid.name, vessel.name, vessel.is_vessel) == ("shapes", "vessels", True)
     assert set(solid.cell_arrays["shape"]) == {1} and set(vessel.cell_arrays["shape"]) == {0, 2}
     radii = np.linalg.norm(vessel.points[vessel.cells[:, 0]], axis=1)
@@ -134,7 +149,8 @@ def test_planes_pass_below_the_scene(normal):
     builder.add_shape_plane(normal, (7.0, -3.0, 2.0))
     builder.add_particle((0, 0, 0))
     box = np.array([[-1.0, 0.0, -1.0], [1.0, 2.0, 1.0]])
-    (body,) = ShapeBodies(builder.finalize()).planes(None, box)
+    model = builder.finalize()
+    (body,) = ShapeBodies(model).planes(model.state(), None, box)
     unit = np.array(normal) / np.linalg.norm(normal)
     np.testing.assert_allclose((body.points - [7.0, -3.0, 2.0]) @ unit, 0.0, atol=1e-6)
     middle = body.points.mean(axis=0)

@@ -3,12 +3,15 @@
 import json
 import math
 import re
+from pathlib import Path
 
 import pytest
 
 from warpsim import cli
 from warpsim.solvers import validate
 from warpsim.solvers.validate import FAST, FULL, Measurement, at_least, at_most, case, near
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -101,6 +104,14 @@ def test_the_command_prints_a_table_and_says_when_a_number_is_wrong(cases, tmp_p
     assert len(json.loads((tmp_path / "validation.json").read_text())) == 3
     assert cli.main(["validate", "Z"]) == 2
     assert "no case is named 'Z'" in capsys.readouterr().err
+
+
+def test_nothing_is_written_unasked(cases, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    before = {path: path.stat().st_mtime_ns for path in (ROOT / "docs").glob("validation.*")}
+    assert cli.main(["validate", "A1"]) == 0
+    assert capsys.readouterr().out.endswith("1 of 1 cases pass\n") and list(tmp_path.iterdir()) == []
+    assert {path: path.stat().st_mtime_ns for path in before} == before and len(before) == 2
 
 
 def test_the_folder_of_the_report_is_made(cases, tmp_path, capsys):

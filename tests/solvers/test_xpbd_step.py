@@ -9,7 +9,7 @@ from xpbd_scenes import SCENES, SHAPES, falling_on, springs
 import warpsim as wp
 from warpsim.errors import DivergenceError, ModelError, StateError
 from warpsim.solvers import Contacts, ModelBuilder, SolverXPBD, SurfaceContacts
-from warpsim.solvers.xpbd.coloring import Coloring, check, greedy
+from warpsim.solvers.scene.coloring import Coloring, check, greedy
 
 DT = 1.0 / 60.0
 

@@ -201,3 +201,8 @@ def test_gradients_at_rest_are_those_of_differences(young, noise):
     tape.backward(grads={state.particle_q: wp.array(weights, dtype=wp.vec3d)})
     expected = (fall(model.state(), start + 1e-6 * direction) - fall(model.state(), start - 1e-6 * direction)) / 2e-6
     assert (state.particle_q.grad.numpy() * direction).sum() == pytest.approx(expected, rel=1e-4, abs=1e-5)
+
+
+@pytest.mark.parametrize("material", [(1.0e5, 0.3), (2.0e4, 0.45), (5.0, 0.0)])
+def test_elastic_constants_are_those_of_lame_parameters(material):
+    assert soft.elastic_constants(*soft.lame(*material)) == pytest.approx(material, abs=1e-9)

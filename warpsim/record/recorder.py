@@ -165,7 +165,7 @@ class Recorder:
             self._setting = Setting(time, box_around(everything))
             self._write_setting(self._setting)
         if state is not None:
-            planes = parts.planes(control, self._setting.box)
+            planes = parts.planes(state, control, self._setting.box)
         return Frame(self.next_frame, time, everything + planes, row, up_axis, self._setting)
 
     def _parts_of(self, state: State) -> StateBodies:

@@ -1,4 +1,4 @@
-"""`ShapeBodies`: obstacles of a model as triangles where a control has them."""
+"""`ShapeBodies`: shapes of a model as triangles, where a control or their bodies have them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from ..core.runtime.arrays.array import array
 from ..core.types.scalars import float32
 from ..geometry.marching_cubes.marching_cubes import MarchingCubes
+from ..solvers.scene.riding import poses_on_host
 from ..solvers.scene.shapes import ShapeType
 from .body import Body, on_host
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from ..geometry.volume.volume import Volume
     from ..solvers.scene.control import Control
     from ..solvers.scene.model import Model
+    from ..solvers.scene.state import State
 
 _AROUND, _ALONG = 48, 24  # corners of a circle and of half of one
 _PLANE = np.array([[-1.0, -1.0, 0.0], [1.0, -1.0, 0.0], [1.0, 1.0, 0.0], [-1.0, 1.0, 0.0]])
@@ -35,16 +37,16 @@ class ShapeBodies:
         self._planes = np.array(numbers.pop("planes"), int)
         self._meshes = [_Meshes(name, model, shapes) for name, shapes in numbers.items() if shapes]
 
-    def solids(self, control: Control | None, values: Mapping[str, np.ndarray]) -> list[Body]:
+    def solids(self, state: State, control: Control | None, values: Mapping[str, np.ndarray]) -> list[Body]:
         """Shapes and vessels, if there are any. values: numbers of shapes by name, for their cells."""
-        poses = self._poses_of(control)
+        poses = self._poses_of(state, control)
         return [meshes.body(poses, values) for meshes in self._meshes]
 
-    def planes(self, control: Control | None, box: np.ndarray) -> list[Body]:
+    def planes(self, state: State, control: Control | None, box: np.ndarray) -> list[Body]:
         """The body "planes", if there are any: squares around where they are nearest to the middle of a box (2, 3)."""
         if not len(self._planes):
             return []
-        poses = self._poses_of(control)[self._planes].astype(float)
+        poses = self._poses_of(state, control)[self._planes].astype(float)
         middle, reach = box.mean(axis=0), float(np.linalg.norm(box[1] - box[0]))
         normals = _placed(np.tile([0.0, 0.0, 1.0], (len(poses), 1)), poses) - poses[:, :3]
         above = ((middle - poses[:, :3]) * normals).sum(axis=1, keepdims=True)
@@ -54,8 +56,9 @@ class ShapeBodies:
         numbers = np.repeat(self._planes, len(_SQUARE)).astype(np.int32)
         return [Body("planes", points, cells, cell_arrays={"shape": numbers}, is_backdrop=True)]
 
-    def _poses_of(self, control: Control | None) -> np.ndarray:
-        return on_host((self.model if control is None else control).shape_transform)
+    def _poses_of(self, state: State, control: Control | None) -> np.ndarray:
+        transform = (self.model if control is None else control).shape_transform
+        return poses_on_host(self.model, transform, state.body_q).astype(on_host(transform).dtype)
 
 
 class _Meshes:
@@ -100,6 +103,8 @@ def _outline(kind: ShapeType, radius: float, half: float) -> tuple[np.ndarray, n
     """The outline of a solid of revolution around z, from below: distances from the axis, and heights."""
     if kind in (ShapeType.CYLINDER, ShapeType.HOLLOW_CYLINDER):
         return np.array([0.0, radius, radius, 0.0]), np.array([-half, -half, half, half])
+    if kind is ShapeType.CONE:
+        return np.array([0.0, radius, 0.0]), np.array([-half, -half, half])
     arc = np.linspace(-np.pi / 2.0, np.pi / 2.0, _ALONG + 1)
     if kind in (ShapeType.CAPSULE, ShapeType.HOLLOW_CAPSULE):
         arc = np.insert(arc, _ALONG // 2, 0.0)  # the equator twice: both ends of the straight part

@@ -53,11 +53,11 @@ class StateBodies:
         parts = [part.body(values, self.model.particle_count) for part in self._parts]
         if self._free.size:
             parts.insert(0, self._particles(state, values))
-        return parts + (self._shapes.solids(control, values.get("shape", {})) if self._shapes else [])
+        return parts + (self._shapes.solids(state, control, values.get("shape", {})) if self._shapes else [])
 
-    def planes(self, control: Control | None, box: np.ndarray) -> list[Body]:
+    def planes(self, state: State, control: Control | None, box: np.ndarray) -> list[Body]:
         """Planes as far as a box (2, 3) [m] reaches."""
-        return self._shapes.planes(control, box) if self._shapes else []
+        return self._shapes.planes(state, control, box) if self._shapes else []
 
     def _values(
         self, state: State, control: Control | None, more: Mapping[str, Any]

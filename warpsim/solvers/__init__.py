@@ -21,16 +21,22 @@ from .contact.contacts import Contacts
 from .particles.statistics import ParticleStatistics
 from .scene import cloth as cloth
 from .scene import soft as soft
-from .scene.builder import RIGID, ModelBuilder, ShapeConfig, lame
+from .scene.builder import RIGID, ModelBuilder, lame
 from .scene.control import Control
+from .scene.joint_builder import JointAxis
+from .scene.joint_kind import JointKind
 from .scene.model import Model
+from .scene.shape_builder import ShapeConfig
 from .scene.shapes import ShapeType
 from .scene.state import State
 
 SOLVERS = {
+    "SolverBodies": "bodies.solver",
+    "Coupling": "coupling.coupling",
     "SolverDEM": "dem.solver",
     "GrainStream": "dem.stream",
     "Material": "dem.materials",
+    "SolverOcean": "ocean.solver",
     "SolverSPH": "sph.solver",
     "SolverDFSPH": "sph.dfsph",
     "Fluid": "sph.fluid",
@@ -43,12 +49,15 @@ SOLVERS = {
     "CrossingWarning": "xpbd.alarms",
     "SubstepWarning": "xpbd.alarms",
     "LeakWarning": "sph.barriers",
+    "DivergenceWarning": "bodies.alarms",
+    "PairsWarning": "bodies.contact_reports",
+    "CouplingWarning": "coupling.stability",
     "StartWarning": "scene.start_warning",
 }
 """What loads when it is asked for: solvers, what only some need and warn of, and the module of each."""
 
-__all__ = ["RIGID", "Contacts", "Control", "Model", "ModelBuilder", "ParticleStatistics", "ShapeConfig", "ShapeType"]
-__all__ += ["State", "lame", *SOLVERS]
+__all__ = ["RIGID", "Contacts", "Control", "JointAxis", "JointKind", "Model", "ModelBuilder", "ParticleStatistics"]
+__all__ += ["ShapeConfig", "ShapeType", "State", "lame", *SOLVERS]
 
 
 def __getattr__(name: str) -> Any:

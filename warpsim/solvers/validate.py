@@ -6,7 +6,8 @@ A case is a function that runs a scene and yields what it measured next to what 
     def rebound():
         yield near("height after the first bounce [m]", 0.64, measured, relative=0.02)
 
-Cases stand in `warpsim/solvers/cases`. `warpsim validate` runs them and writes JSON and a page; fast ones are tests.
+Cases stand in `warpsim/solvers/cases`. `warpsim validate` runs them, and on request writes JSON and a
+page; fast ones are tests.
 """
 
 from __future__ import annotations
@@ -191,8 +192,8 @@ def table(results: Sequence[Result]) -> str:
 _HEAD = """# Validation: solvers against numbers that are known
 
 Every row compares what a solver computed with an analytic or published number. `warpsim validate` runs the fast cases,
-`warpsim validate --all` all of them, `warpsim validate xpbd X9` those of a solver or with a name; each run renews its
-rows here and in `validation.json`. The fast cases are also tests. From a program:
+`warpsim validate --all` all of them, `warpsim validate xpbd X9` those of a solver or with a name; `--output docs`
+renews their rows here and in `validation.json`. The fast cases are also tests. From a program:
 
 ```python
 from warpsim.solvers import validate

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import warpsim as wp
-from warpsim.solvers.cases.ocean import slab
-from warpsim.solvers.ocean import JONSWAP, Floats, Foam, Ocean, query_heights
+from warpsim.solvers.cases.ocean_bodies import afloat, box
+from warpsim.solvers.ocean import JONSWAP, Foam, Ocean, SolverOcean, query_heights
 
 D = wp.float64
 COARSE = pytest.mark.filterwarnings("ignore:the peak of the spectrum")
@@ -17,45 +17,52 @@ def make(wind=10.0, cells=16, **options):
     return Ocean(JONSWAP(wind, 1e5), 300.0, cells, **{"dtype": D, "choppiness": 0.5, **options})
 
 
-def test_a_graph_replays_an_update_a_field_and_floats():
+REST = (0.0, 0.0, 0.0, 1.0)
+BOX = box((1.0, 1.0, 0.25), 512.5)
+
+
+def test_a_graph_replays_an_update_a_field_and_forces():
     """Parameters are read when the graph is launched."""
     wind = wp.array([10.0], dtype=D)
-    ocean, floats = make(wind), Floats(*slab(2.0, 0.5), density=512.5)
-    field, state = ocean.evaluate(1.0, velocity=True), floats.state([[20.0, 30.0, 0.0]])
+    ocean = make(wind)
+    coupling, state = afloat(BOX, (20.0, 30.0, 0.0, *REST), ocean)
+    water, rest = coupling.matter[0], coupling.states()[0]
+    water.step(state, rest, dt=0.05)
+    water.time = 0.0
     with wp.ScopedCapture() as capture:
         ocean.update()
-        ocean.evaluate(1.0, velocity=True, out=field)
-        floats.step(state, state, field.surface, 0.05)
-    expected = floats.state([[20.0, 30.0, 0.0]])
+        water.step(state, rest, dt=0.05)
     for speed in (12.0, 10.0, 10.0):
         wind.assign([speed])
         wp.capture_launch(capture.graph)
-        alone = make(speed).evaluate(1.0, velocity=True)
-        floats.step(expected, expected, alone.surface, 0.05)
-        np.testing.assert_array_equal(field.height.numpy(), alone.height.numpy())
-        np.testing.assert_array_equal(state.position.numpy(), expected.position.numpy())
+        alone = SolverOcean(coupling.bodies.model, make(speed))
+        alone.step(state, rest, dt=0.05)
+        np.testing.assert_array_equal(water.shape_force.numpy(), alone.shape_force.numpy())
 
 
 def test_checkpoints_give_the_gradients_of_a_full_tape():
     ocean = make()
-    afloat = [[20.0, 30.0, float(query_heights(ocean.evaluate(0.0), 20.0, 30.0))]]
+    level = float(query_heights(ocean.evaluate(0.0), 20.0, 30.0))
 
     def motion(checkpointed):
-        mass = wp.array([1000.0], dtype=D, requires_grad=True)
-        floats = Floats(*slab(2.0, 0.5), mass=mass)
-        state = floats.state(afloat, requires_grad=True)
+        coupling, state = afloat(BOX, (20.0, 30.0, level, *REST), ocean, requires_grad=True)
+        water, bodies = coupling.matter[0], coupling.bodies
+        mass = bodies.model.body_mass
 
         def step(k):
-            floats.step(state, state, ocean.evaluate(0.05 * k, velocity=True).surface, 0.05)
+            water.time = 0.05 * k
+            coupling.step((state, state), (state, state), dt=0.05)
 
         with wp.Tape() as tape:
             if checkpointed:
-                wp.checkpoint(step, list(state.arrays()), 5, parameters=[mass])
+                scratch = [*water.scratch, *bodies.scratch, *coupling.scratch]
+                wp.checkpoint(step, list(state.arrays.values()), 5, parameters=[mass], scratch=scratch)
             else:
                 for k in range(5):
                     step(k)
-        tape.backward(grads={state.position: wp.array([[0.3, -0.2, 1.0]], dtype=wp.vec3d)})
-        return state.position.numpy().tobytes(), mass.grad.numpy().tobytes()
+        seed = np.array([[0.3, -0.2, 1.0, 0.0, 0.0, 0.0, 0.0]])
+        tape.backward(grads={state.body_q: wp.array(seed, dtype=wp.transformd)})
+        return state.body_q.numpy().tobytes(), mass.grad.numpy().tobytes()
 
     full, few = motion(False), motion(True)
     assert full == few and np.frombuffer(full[1])[0] != 0.0

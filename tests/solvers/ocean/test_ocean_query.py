@@ -1,15 +1,12 @@
-"""The surface between cells and floats on it: inversion, folding, forces, and gradients of motions."""
+"""The surface between cells: inversion, folding, and gradients."""
 
-import itertools
 
 import numpy as np
 import pytest
 
 import warpsim as wp
-from warpsim.errors import ArrayError, ModelError
-from warpsim.solvers.cases.ocean import calm_surface, cylinder, slab
-from warpsim.solvers.ocean import JONSWAP, Floats, Ocean, ocean_surface, query_heights
-from warpsim.solvers.ocean.buoyancy import solid
+from warpsim.errors import ArrayError
+from warpsim.solvers.ocean import JONSWAP, Ocean, ocean_surface, query_heights
 
 
 def make(cells=64, **options):
@@ -120,115 +117,3 @@ def test_points_that_do_not_pair_up_are_refused():
         query_heights(field, [1.0, 2.0], [1.0])
     assert query_heights(field, [], []).shape == (0,) and query_heights(field, 1.0, 2.0).shape == ()
     assert np.isnan(query_heights(field, [np.nan], [0.0])[0])
-
-
-# ----- floats ---------------------------------------------------------------------------------------
-
-
-def test_solids_have_their_mass_properties():
-    points, triangles = slab(2.0, 0.5)
-    volume, center, inertia = solid(points[triangles] + [1.0, 2.0, 3.0])
-    assert volume == pytest.approx(2.0) and center == pytest.approx([1.0, 2.0, 3.0])
-    np.testing.assert_allclose(inertia, np.diag([4.0 + 0.25, 4.0 + 0.25, 8.0]) * 2.0 / 12.0, atol=1e-12)
-    assert solid(np.array(cylinder(0.5, 2.0)[0])[cylinder(0.5, 2.0)[1]])[0] == pytest.approx(0.5 * np.pi, rel=1e-12)
-
-
-@pytest.mark.parametrize("height", [-2.0, -0.1, 0.0, 0.2, 2.0])
-def test_a_body_is_pushed_up_by_the_water_it_displaces(height):
-    """One short step from rest: the acceleration is Archimedes' less gravity, whatever way the body is turned."""
-    floats = Floats(*cylinder(0.5, 1.0), density=600.0, added_mass=0.0, drag=0.0)
-    quarter = [[np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5)]]
-    for turned in (None, quarter):
-        state = floats.state([[3.0, 4.0, height]], turned)
-        floats.step(state, state, calm_surface(), 1e-6)
-        if turned is None:
-            part = np.clip(0.5 - height, 0.0, 1.0)
-        else:
-            depth = np.clip(-height / 0.5, -1.0, 1.0)
-            part = (np.arcsin(depth) + depth * np.sqrt(1.0 - depth**2)) / np.pi + 0.5
-        expected = 9.81 * (part * 1025.0 / 600.0 - 1.0)
-        assert state.velocity.numpy()[0, 2] / 1e-6 == pytest.approx(expected, rel=5e-3, abs=1e-2)
-        assert np.abs(state.spin.numpy()).max() < 1e-9
-
-
-def test_a_tilted_slab_rights_itself_and_drag_stops_it():
-    floats = Floats(*slab(2.0, 0.4), density=512.5, drag=2.0, friction=0.5)
-    state = floats.state([[0.0, 0.0, 0.0]], [[np.sin(0.15), 0.0, 0.0, np.cos(0.15)]])
-    state.velocity.assign([[1.0, 0.0, 0.0]])
-    surface = calm_surface()
-    for _ in range(400):
-        floats.step(state, state, surface, 0.02)
-    orientation = state.orientation.numpy()[0]
-    assert abs(orientation[0]) < 0.05 and np.linalg.norm(orientation) == pytest.approx(1.0)
-    assert 0.0 < state.velocity.numpy()[0, 0] < 0.3 and abs(state.position.numpy()[0, 2]) < 0.02
-
-
-def test_gradients_of_a_motion_to_mass_and_drag():
-    surface = make(16).evaluate(0.0, velocity=True).surface
-
-    def rest(mass, drag, grads=None):
-        arrays = [wp.array([v], dtype=wp.float64, requires_grad=True) for v in (mass, drag)]
-        floats = Floats(*slab(2.0, 0.5), mass=arrays[0], drag=arrays[1])
-        states = [floats.state([[20.0, 30.0, 0.4]], requires_grad=True) for _ in range(9)]
-        with wp.Tape() as tape:
-            for before, after in itertools.pairwise(states):
-                floats.step(before, after, surface, 0.05)
-        if grads is not None:
-            seed = np.array([[0.3, -0.2, 1.0]])
-            tape.backward(grads={states[-1].position: wp.array(seed, dtype=wp.vec3d)})
-            grads += [a.grad.numpy()[0] for a in arrays]
-        return states[-1].position.numpy()[0] @ [0.3, -0.2, 1.0]
-
-    grads = []
-    rest(1000.0, 1.2, grads)
-    of_mass = (rest(1000.01, 1.2) - rest(999.99, 1.2)) / 0.02
-    of_drag = (rest(1000.0, 1.2001) - rest(1000.0, 1.1999)) / 2e-4
-    np.testing.assert_allclose(grads, [of_mass, of_drag], rtol=1e-4)
-
-
-@pytest.mark.parametrize("name", ["mass", "drag", "friction", "added_mass"])
-def test_a_parameter_of_floats_that_alone_wants_a_gradient_gets_it(name):
-    """The state before the step wants none."""
-    surface = make(16).evaluate(0.0, velocity=True).surface
-    values = {"mass": 1000.0, "drag": 1.2, "friction": 0.1, "added_mass": 0.5}
-
-    def moved(value, grads=None):
-        number = wp.array([value], dtype=wp.float64, requires_grad=True)
-        floats = Floats(*slab(2.0, 0.5), **(values | {name: number}))
-        before, after = (floats.state([[20.0, 30.0, 0.1]], requires_grad=g) for g in (False, True))
-        before.velocity.assign([[0.5, 0.2, -0.4]])
-        with wp.Tape() as tape:
-            floats.step(before, after, surface, 0.05)
-        if grads is not None:
-            tape.backward(grads={after.velocity: wp.array([[0.3, -0.2, 1.0]], dtype=wp.vec3d)})
-            grads.append(number.grad.numpy()[0])
-        return after.velocity.numpy()[0] @ [0.3, -0.2, 1.0]
-
-    grads, h = [], 1e-4 * values[name]
-    moved(values[name], grads)
-    assert grads[0] == pytest.approx((moved(values[name] + h) - moved(values[name] - h)) / (2.0 * h), rel=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({}, "expected: a closed mesh with faces that turn outwards, and either a mass or a density"),
-        ({"mass": 1.0, "density": 1.0}, "either a mass or a density"),
-        ({"mass": -1.0}, "mass is -1\nexpected: at least 0"),
-        ({"density": 500.0, "drag": -1.0}, "drag is -1"),
-        ({"density": 500.0, "inertia": np.diag([1.0, 1.0, -1.0])}, "positive definite"),
-    ],
-)
-def test_refusals(options, message):
-    with pytest.raises(ArrayError, match=message):
-        Floats(*slab(1.0, 1.0), **options)
-    points, triangles = slab(1.0, 1.0)
-    with pytest.raises(ArrayError, match="faces that turn outwards"):
-        Floats(points, triangles[:, ::-1], density=500.0)
-    with pytest.raises(ModelError, match="the hull is open: 3 edges have no face behind them"):
-        Floats(points, triangles[1:], density=500.0)
-    with pytest.raises(ArrayError, match=r"triangles name points 0 to 8\nexpected: 0 to 7"):
-        Floats(points, [*triangles[1:].tolist(), [0, 1, 8]], density=500.0)
-    with pytest.raises(ArrayError, match=r"dt is -1.0\nexpected: a finite time step"):
-        body = Floats(points, triangles, density=500.0)
-        body.step(body.state([[0.0, 0.0, 0.0]]), body.state([[0.0, 0.0, 0.0]]), calm_surface(), -1.0)

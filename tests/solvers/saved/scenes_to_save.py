@@ -5,18 +5,21 @@ import numpy as np
 import warpsim as wp
 from warpsim.solvers import (
     Contacts,
+    Coupling,
     Fluid,
     FluidStream,
     GrainStream,
     Material,
     ModelBuilder,
+    ShapeConfig,
+    SolverBodies,
     SolverDEM,
     SolverDFSPH,
     SolverSPH,
     SolverXPBD,
     SurfaceContacts,
 )
-from warpsim.solvers.ocean import JONSWAP, Floats, Foam, Ocean, Sea, SeaState
+from warpsim.solvers.ocean import JONSWAP, Foam, Ocean, Sea, SeaState, SolverOcean
 
 FLAT = (np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5))
 REST = (0.0, 0.0, 0.0, 1.0)
@@ -95,26 +98,57 @@ def fluid(kind=SolverSPH, streams=False):
     return {"solver": solver, "state": model.state(), "control": model.control()}
 
 
+def bodies():
+    """Two boxes tumble through the air, over a floor."""
+    builder = ModelBuilder()
+    for k in range(2):
+        body = builder.add_body((0.5 * k, 1.0, 0.0, *REST), (1.0, 4.0, 0.3, 0.1, 0.0, 0.2))
+        builder.add_shape_box((0.02, 0.0, 0.0, *REST), 0.05, 0.1, 0.15, body=body)
+    builder.add_ground_plane()
+    model = builder.finalize()
+    return {"solver": SolverBodies(model, 5, 2), "state": model.state(), "control": model.control()}
+
+
+def coupled():
+    """Grains fall onto a block, which rises."""
+    own = ModelBuilder()
+    body = own.add_body((0.0, 0.0, 0.0, *REST), (0.5, 0.0, 0.0, 0.0, 2.0, 0.0))
+    own.add_shape_box(hx=0.05, hy=0.02, hz=0.05, body=body)
+    builder, rng = ModelBuilder(), np.random.default_rng(0)
+    builder.add_bodies(own)
+    lattice = np.stack(np.meshgrid(*[np.arange(3) * 0.021] * 3, indexing="ij"), -1).reshape(-1, 3)
+    builder.add_particles(lattice + rng.uniform(-1e-3, 1e-3, (27, 3)) + [-0.02, 0.04, -0.02], 0.0, 1e-2, 9e-3)
+    grains = SolverDEM(builder.finalize(), Material(1e6), substeps=20)
+    coupling = Coupling(SolverBodies(own.finalize(), 2), [grains])
+    state, more = coupling.states()
+    return {"solver": coupling, "state": state, "grains": more}
+
+
 def sea():
     """Two boxes float on two systems of waves, with foam."""
     ocean = Ocean([Sea(SeaState(1.2, 5.0), direction=0.3), JONSWAP(8.0, 1e4)], (120.0, 40.0), 32, trough_damping=0.3)
-    corners = np.array([[x, y, z] for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (-1.0, 1.0)])
-    rings = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
-    faces = np.array([face for a, b, c, d in rings for face in ((a, b, c), (a, c, d))])
-    floats = Floats(corners, faces, density=500.0)
-    state = floats.state([[10.0, 10.0, 0.0], [20.0, 20.0, 0.5]])
-    return {"ocean": ocean, "floats": floats, "state": state, "foam": Foam(), "frame": 0}
+    builder = ModelBuilder(up_axis="Z")
+    for place in ((10.0, 10.0, 0.0), (20.0, 20.0, 0.5)):
+        builder.add_shape_box(None, 1.0, 1.0, 1.0, ShapeConfig(density=500.0), body=builder.add_body((*place, *REST)))
+    model = builder.finalize()
+    water = SolverOcean(model, ocean)
+    coupling = Coupling(SolverBodies(model, 2), [water])
+    state = coupling.states()[0]
+    return {"ocean": ocean, "water": water, "solver": coupling, "state": state, "foam": Foam()}
 
 
 def step(scene):
     """One step of any of these."""
     if "ocean" in scene:
-        field = scene["ocean"].evaluate(0.1 * scene["frame"], velocity=True)
-        scene["floats"].step(scene["state"], scene["state"], field.surface, 0.1)
-        scene["foam"].step(field, 0.1)
-        scene["frame"] += 1
+        state = scene["state"]
+        scene["solver"].step((state, state), (state, state), dt=0.1)
+        scene["foam"].step(scene["ocean"].evaluate(scene["water"].time), 0.1)
     else:
         solver, contacts = scene["solver"], scene.get("contacts")
+        if isinstance(solver, Coupling):
+            states = scene["state"], scene["grains"]
+            solver.step(states, states, dt=1 / 200)
+            return
         dt = 1 / 60 if contacts is not None else 1 / 200
         solver.step(scene["state"], scene["state"], scene["control"], contacts, dt)
 
@@ -124,6 +158,7 @@ def numbers_of(scene):
     state = scene["state"]
     arrays = state.arrays if isinstance(state.arrays, dict) else dict(enumerate(state.arrays()))
     others = {"foam": scene["foam"].coverage} if "foam" in scene else {}
+    others |= {f"grains.{name}": a for name, a in scene["grains"].arrays.items()} if "grains" in scene else {}
     if hasattr(scene.get("solver"), "shape_force"):
         others["shape_force"] = scene["solver"].shape_force
     return {name: a.numpy().tobytes() for name, a in {**arrays, **others}.items()}
@@ -137,5 +172,7 @@ SCENES = {
     "fluid": fluid,
     "fluid_stream": lambda: fluid(streams=True),
     "incompressible": lambda: fluid(SolverDFSPH),
+    "bodies": bodies,
+    "coupled": coupled,
     "sea": sea,
 }

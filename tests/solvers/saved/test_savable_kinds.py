@@ -28,7 +28,7 @@ def test_a_class_says_every_argument_of_its_constructor(name):
     assert things, f"no scene has a {name}"
     assert isinstance(things[0], Savable)
     said = set(things[0].arguments())
-    assert parameters - said <= ({"density"} if name == "Floats" else set())  # which have a mass
+    assert parameters <= said
 
 
 def _parts(scene):

@@ -91,17 +91,17 @@ while True:
     things = vars(scene)
     step(things)
     scene.done += 1
-    scene.save({path!r})
+    scene.save({path!r}, wait={wait})
 """
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("threads, wait", [(1, True), (2, False)])
 @pytest.mark.parametrize("name", SCENES)
-def test_a_killed_run_goes_on_from_its_last_save(name, threads, tmp_path):
+def test_a_killed_run_goes_on_from_its_last_save(name, threads, wait, tmp_path):
     """SIGKILL at a random moment of a run that saves after every step: its file is whole, and is of that run."""
     path, rng = tmp_path / "run.scene", np.random.default_rng()
-    program = KILLED.format(here=str(HERE), threads=threads, name=name, path=str(path))
+    program = KILLED.format(here=str(HERE), threads=threads, name=name, path=str(path), wait=wait)
     child = subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path)
     try:
         deadline = time.monotonic() + 300.0

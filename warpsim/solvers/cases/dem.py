@@ -11,7 +11,8 @@ import numpy as np
 from ...core.language import float64
 from ..dem.materials import Material
 from ..dem.solver import SolverDEM
-from ..scene.builder import ModelBuilder, ShapeConfig
+from ..scene.builder import ModelBuilder
+from ..scene.shape_builder import ShapeConfig
 from ..validate import FULL, Measurement, at_most, case, near
 
 ALUMINA = {"youngs_modulus": 380.0e9, "poissons_ratio": 0.23}

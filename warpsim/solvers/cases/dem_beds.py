@@ -16,7 +16,8 @@ from ...core.language import array, int32, vec3f
 from ...geometry.mesh.mesh import Mesh
 from ..dem.materials import Material
 from ..dem.solver import SolverDEM
-from ..scene.builder import ModelBuilder, ShapeConfig
+from ..scene.builder import ModelBuilder
+from ..scene.shape_builder import ShapeConfig
 from ..validate import FULL, Measurement, at_least, at_most, case, near
 from .dem import ball_mass
 

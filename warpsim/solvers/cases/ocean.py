@@ -1,11 +1,10 @@
-"""Ocean waves against linear theory and published spectra: O1 to O10."""
+"""Ocean waves against linear theory and published spectra: O1 to O8, and O10."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
 from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -13,8 +12,7 @@ from ...core.language import array, array2d, atomic_add, clone, float32, float64
 from ...core.runtime.tape.tape import Tape
 from ...optim import LBFGS
 from ..ocean import DEEP, JONSWAP, TMA, WATER_TENSION, CosinePower, CosineSquared, DonelanBanner, Hasselmann, Mitsuyasu
-from ..ocean import Ocean, Floats, GRAVITY, PiersonMoskowitz, Sea, angular_frequency, group_velocity, query_heights
-from ..ocean import sea_statistics
+from ..ocean import Ocean, PiersonMoskowitz, Sea, angular_frequency, group_velocity, sea_statistics
 from ..ocean.field import Field
 from ..ocean.spreading import integral, sample_spreading
 from ..validate import FULL, Measurement, at_least, at_most, case, near
@@ -256,77 +254,6 @@ def mean_direction(ocean: Ocean) -> float:
     return math.degrees(
         math.atan2(float((signed * n).sum()), float((signed * m)[:, 1:].sum() + (v[:, 0, 0] * m[:, 0] / k[:, 0]).sum()))
     )
-
-
-# ----- floats -----------------------------------------------------------------------------------------
-
-
-def slab(side: float, height: float) -> tuple[np.ndarray, np.ndarray]:
-    """A box around the origin as a closed mesh."""
-    corners = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
-    sides = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
-    return corners * [side, side, height], np.array([t for a, b, c, d in sides for t in ((a, b, c), (a, c, d))])
-
-
-def cylinder(radius: float, height: float, count: int = 48) -> tuple[np.ndarray, np.ndarray]:
-    """A prism with as much water plane as the cylinder, its axis upright."""
-    angle = 2.0 * math.pi * np.arange(count) / count
-    round_ = radius / math.sqrt(count / (2.0 * math.pi) * math.sin(2.0 * math.pi / count))
-    ring = round_ * np.stack([np.cos(angle), np.sin(angle)], 1)
-    rows = [np.column_stack([ring, np.full(count, z)]) for z in (-0.5 * height, 0.5 * height)]
-    points = np.concatenate([*rows, [[0.0, 0.0, -0.5 * height], [0.0, 0.0, 0.5 * height]]])
-    i, j = np.arange(count), (np.arange(count) + 1) % count
-    low, high = np.full(count, 2 * count), np.full(count, 2 * count + 1)
-    faces = [(i, j, j + count), (i, j + count, i + count), (low, j, i), (high, i + count, j + count)]
-    return points, np.concatenate([np.stack(f, 1) for f in faces])
-
-
-def calm_surface() -> Any:
-    ocean = Ocean(JONSWAP(WIND, FETCH), 200.0, 16, dtype=float64)
-    ocean.noise.zero_()
-    ocean.update()
-    return ocean.evaluate(0.0, velocity=True).surface
-
-
-def heave(floats: Floats, start: float, surfaces: Any, steps: int, dt: float) -> np.ndarray:
-    """Heights of a float that starts at rest, after every step; surfaces: of step n."""
-    state, heights = floats.state([[0.0, 0.0, start]]), []
-    for n in range(steps):
-        floats.step(state, state, surfaces(n), dt)
-        heights.append(float(state.position.numpy()[0, 2]))
-    return np.array(heights)
-
-
-@case("O9", "ocean", "floats: draught, period of heave, long waves", FULL)
-def floating() -> Iterator[Measurement]:
-    """Archimedes: draught over height is the ratio of densities; heave of a cylinder 2 pi sqrt(draught / g) without
-    added mass; on waves of 25 times its length a float follows the surface."""
-    calm = calm_surface()
-    for ratio in (0.25, 0.5, 0.8):
-        floats = Floats(*slab(2.0, 0.5), density=1025.0 * ratio, drag=40.0, friction=0.0)
-        heights = heave(floats, 0.5 * 0.5 - 0.5 * ratio + 0.02, lambda n: calm, 500, 0.02)
-        yield near(
-            f"draught over height, density ratio {ratio:g}", ratio, 0.5 - heights[-150:].mean() / 0.5, relative=1e-2
-        )
-    floats = Floats(*cylinder(0.5, 2.0), density=1025.0 * 0.5, drag=0.0, friction=0.0, added_mass=0.0)
-    heights = heave(floats, 0.1, lambda n: calm, 1200, 0.005)
-    ups = np.flatnonzero((heights[:-1] < 0.0) & (heights[1:] >= 0.0))
-    period = 0.005 * float(np.diff(ups).mean())
-    yield near("period of heave [s]", 2.0 * math.pi * math.sqrt(1.0 / GRAVITY), period, relative=3e-2)
-    ocean = single_mode(4, 0, 0.2, size=200.0)
-    surfaces = cache(lambda n: ocean.evaluate(0.02 * n, velocity=True))
-    floats = Floats(*slab(2.0, 0.5), density=512.5, drag=10.0, added_mass=0.5)
-    state, misses = floats.state([[0.0, 0.0, 0.2]]), []
-    for n in range(500):
-        floats.step(state, state, surfaces(n).surface, 0.02)
-        x, _, z = state.position.numpy()[0]
-        misses.append(z - height_over(surfaces(n + 1), x))
-    yield at_most("|heave - surface| / amplitude, 50 m waves", 2e-2, float(np.abs(misses[200:]).max()) / 0.2)
-
-
-def height_over(field: Field, x: float) -> float:
-    """The height of a surface whose waves go along x, over a point."""
-    return float(query_heights(field, [x], [0.0])[0])
 
 
 @case("O10", "ocean", "derivatives: the adjoint of a field, and what a height map says of the wind")

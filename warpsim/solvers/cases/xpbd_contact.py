@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...core.language import float32, float64
-from ..scene.builder import ModelBuilder, ShapeConfig
+from ..scene.builder import ModelBuilder
+from ..scene.shape_builder import ShapeConfig
 from ..validate import Measurement, at_most, case, near
 from ..xpbd.solver import SolverXPBD
 

@@ -11,7 +11,8 @@ from scipy.spatial import cKDTree
 from ...core.language import float64
 from ..contact.surface_contacts import SurfaceContacts
 from ..scene import cloth
-from ..scene.builder import ModelBuilder, ShapeConfig
+from ..scene.builder import ModelBuilder
+from ..scene.shape_builder import ShapeConfig
 from ..validate import FULL, Measurement, at_least, at_most, case, near
 from ..xpbd.solver import SolverXPBD
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from ...core.language import float64
 from ..contact.contacts import Contacts
-from ..scene.builder import ModelBuilder, ShapeConfig
+from ..scene.builder import ModelBuilder
+from ..scene.shape_builder import ShapeConfig
 from ..validate import Measurement, at_most, case, near
 from ..xpbd.solver import SolverXPBD
 

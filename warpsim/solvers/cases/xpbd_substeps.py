@@ -9,7 +9,8 @@ import numpy as np
 
 from ..contact.crossings import deepest_edge, deepest_inside
 from ..scene import cloth
-from ..scene.builder import ModelBuilder, ShapeConfig
+from ..scene.builder import ModelBuilder
+from ..scene.shape_builder import ShapeConfig
 from ..validate import FULL, Measurement, at_least, at_most, case
 from ..xpbd.solver import SolverXPBD
 

@@ -12,7 +12,8 @@ from ...core.language import array, dot, float32, float64, kernel, launch, zeros
 from ...core.runtime.rollout.checkpoint import checkpoint
 from ...core.runtime.tape.tape import Tape
 from ...optim import LBFGS
-from ..scene.builder import ModelBuilder, ShapeConfig
+from ..scene.builder import ModelBuilder
+from ..scene.shape_builder import ShapeConfig
 from ..validate import FULL, Measurement, at_least, at_most, case, near
 from ..xpbd.solver import SolverXPBD
 

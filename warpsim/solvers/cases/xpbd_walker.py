@@ -11,7 +11,8 @@ import numpy as np
 from ...core.language import array, array2d, cos, float64, kernel, launch, sin, tanh, tid, zeros
 from ...core.runtime.tape.tape import Tape
 from ...optim import Adam
-from ..scene.builder import ModelBuilder, ShapeConfig
+from ..scene.builder import ModelBuilder
+from ..scene.shape_builder import ShapeConfig
 from ..validate import FULL, Measurement, at_least, at_most, case
 from ..xpbd.solver import SolverXPBD
 

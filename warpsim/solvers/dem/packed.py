@@ -11,7 +11,7 @@ from ...core.language import generic_struct, kernel, tid, vector, zeros, zeros_l
 from ...core.runtime.arrays.creation import copy
 from ...core.types.compounds import quaternion as quaternion_type
 from ..neighbours.verlet_list import note_moved, position
-from ..particles.mass import inverse_mass
+from ..scene.inverse_mass import inverse_mass
 from ..particles.origin import from_origin, in_world
 from ..scene.memory import Memory, refill, refill_all, require_permutation, require_range
 from ..scene.shapes import advance_rotation

@@ -25,6 +25,7 @@ from ..scene.bands import check_contact_bands
 from ..scene.checks import check_step, count, flag, model_problem, period_problem, refuse
 from ..scene.control import Control
 from ..scene.model import Model
+from ..scene.riding import Riding
 from ..scene.state import State
 from . import saved, timestep
 from .adhesion import longest_neck
@@ -112,7 +113,7 @@ class SolverDEM(Fixed):
             _check_necks(kinds, 0.25 * largest, skin)
         self._grains = Packed(model, rolling == "spring", law == "jkr")
         self._own, self._watch = self._grains.grains(self.neighbours), self._grains.watch(self.neighbours)
-        self.resting = model.control()
+        self.resting, self._riding = model.control(), Riding(model)
         self._graphs = GraphCache(model.device, _GRAPHS)
         self._make_tables()
         self.reset()
@@ -157,6 +158,7 @@ class SolverDEM(Fixed):
         control = self.resting if control is None else control
         check_step(self, "time" if self.streams else "particle_w", (state_in, state_out), control, contacts, dt)
         self._check_room_and_time(state_in, dt)
+        control = self._riding.place(control, state_in)
         self._begin(state_in, control)
         for k in range(self.substeps):
             self._sort_if_needed()
@@ -255,7 +257,7 @@ class SolverDEM(Fixed):
     def scratch(self) -> list[Any]:
         """What every step fills before it reads it: for `wp.checkpoint`, see the class."""
         tables = [self._table, self._wall_table, self._pose, self.shape_force]
-        return [*self._grains.scratch, *self.neighbours.scratch, *tables]
+        return [*self._grains.scratch, *self.neighbours.scratch, *self._riding.scratch, *tables]
 
     def present(self, state: State) -> np.ndarray:
         """Which grains do not wait behind a nozzle, bool (particles,)."""

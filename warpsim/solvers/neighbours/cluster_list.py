@@ -76,7 +76,7 @@ class ClusterList(Fixed):
     counts: int32 (clusters,). ids: int32 (clusters, capacity). Row c is `ids[c, 0]` to `ids[c, counts[c] - 1]`.
     Counted from `first`, the lanes of cluster c are points from starts[c] on, of which it owns firsts[c] to
     lasts[c] - 1; groups[c]: the group of its segment. int32 (clusters,). Where a segment has fewer than SIZE points,
-    lanes behind it are of the next one; they own nothing either.
+    as `has_short` says of any, lanes behind it are of the next one; they own nothing either.
     """
 
     def __init__(
@@ -86,6 +86,7 @@ class ClusterList(Fixed):
         self.grid, self.first, self.grouped = grid, first, groups is not None
         parts = np.asarray(sizes, dtype=np.int64)
         rows = -(-parts // SIZE)
+        self.has_short = bool(((parts > 0) & (parts < SIZE)).any())
         self.clusters = int(rows.sum())
         segment, begins = np.repeat(np.arange(len(parts)), rows), np.cumsum(parts) - parts
         nth = np.arange(self.clusters) - np.repeat(np.cumsum(rows) - rows, rows)

@@ -8,20 +8,20 @@
 SI units; x and y are horizontal, z is up, the sea at rest is z = 0.
 """
 
-from .buoyancy import Floats
 from .dispersion import DEEP, GRAVITY, WATER_TENSION, angular_frequency, group_velocity
 from .field import Field
 from .foam import Foam
 from .maps import write_maps
 from .ocean import Ocean, ResolutionWarning, Sea
 from .query import ocean_surface, query_heights
+from .solver import SolverOcean
 from .spectrum import JONSWAP, TMA, CustomSpectrum, Phillips, PiersonMoskowitz, SeaState, Spectrum
 from .spreading import CosinePower, CosineSquared, DonelanBanner, Hasselmann, Mitsuyasu, Spreading
 from .statistics import SeaStatistics, sea_statistics
 
 __all__ = [
     "DEEP", "GRAVITY", "JONSWAP", "TMA", "WATER_TENSION", "CosinePower", "CosineSquared", "CustomSpectrum",
-    "DonelanBanner", "Field", "Floats", "Foam", "Hasselmann", "Mitsuyasu", "Ocean", "Phillips", "PiersonMoskowitz",
-    "ResolutionWarning", "Sea", "SeaState", "SeaStatistics", "Spectrum", "Spreading", "angular_frequency",
-    "group_velocity", "ocean_surface", "query_heights", "sea_statistics", "write_maps",
+    "DonelanBanner", "Field", "Foam", "Hasselmann", "Mitsuyasu", "Ocean", "Phillips", "PiersonMoskowitz",
+    "ResolutionWarning", "Sea", "SeaState", "SeaStatistics", "SolverOcean", "Spectrum", "Spreading",
+    "angular_frequency", "group_velocity", "ocean_surface", "query_heights", "sea_statistics", "write_maps",
 ]  # fmt: skip

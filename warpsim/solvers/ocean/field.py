@@ -107,6 +107,12 @@ class Field(Fixed):
         launch(_lift, self.height.shape, [self.height, self.displacement, step], [points], device=self.height.device)
         return points
 
+    def quads(self) -> np.ndarray:
+        """Quadrilaterals of `points`, row by row, that face up: integers ((cells - 1)^2, 4)."""
+        cells = self.height.shape[0]
+        corner = (np.arange(cells - 1)[:, None] * cells + np.arange(cells - 1)).ravel()
+        return np.stack([corner, corner + cells, corner + cells + 1, corner + 1], axis=1)
+
     def folded(self) -> float:
         """The part of the surface that is folded over."""
         return float(np.mean(self.jacobian.numpy() < 0.0))

@@ -16,38 +16,42 @@ from typing import Any
 
 import numpy as np
 
-from ...atomic_file import AtomicFile
 from ...errors import SceneFileError
+from .image import TEXT, Content, member_name
 
-FORMAT, VERSION = "warpsim scene", 2
-_TEXT = "scene.json"
+FORMAT, VERSION = "warpsim scene", 3
 _HEADER = re.compile(
     rb"\{'descr': '([<>|][biufc](?:1|2|4|8|16))', 'fortran_order': False, 'shape': \(([0-9, ]*)\), \} *\n"
 )
 """Of a .npy file of numbers or truth values, as NumPy writes it."""
-_STAMP = (1980, 1, 1, 0, 0, 0)  # of every member: equal scenes are equal files
 
 
 class ArchiveWriter:
-    """Collects arrays and writes them with a text; the file appears whole, or not at all."""
+    """Collects the arrays of a file; `FileImage` makes a file of them, with a text."""
 
     def __init__(self) -> None:
-        self.arrays: list[tuple[str, np.ndarray]] = []
+        self.contents: list[Content] = []
 
-    def add(self, label: str, values: np.ndarray) -> str:
-        """Keep an array; returns the name of its member."""
-        name = f"{len(self.arrays):05}.{label}.npy"
-        self.arrays.append((name, values))
+    def add(self, label: str, values: np.ndarray, is_fixed: bool = False) -> str:
+        """Keep an array; returns the name of its member. is_fixed: nobody can ever write to it."""
+        name = member_name(len(self.contents), label)
+        self.contents.append(Content(label, np.asarray(values, order="C"), is_fixed))
         return name
 
-    def write(self, path: str | os.PathLike[str], content: dict[str, Any]) -> None:
-        """Write all. Raises OSError where that cannot be, and leaves the file that was there."""
-        text = json.dumps({"format": FORMAT, "version": VERSION, **content}, allow_nan=False)
-        with AtomicFile(path) as partial, zipfile.ZipFile(partial, "w", zipfile.ZIP_STORED) as file:
-            file.writestr(zipfile.ZipInfo(_TEXT, _STAMP), text)
-            for name, values in self.arrays:
-                with file.open(zipfile.ZipInfo(name, _STAMP), "w", force_zip64=values.nbytes > 1 << 30) as member:
-                    np.lib.format.write_array(member, np.asarray(values, order="C"), allow_pickle=False)
+
+class Text:
+    """The JSON texts of a scene that is saved again and again; objects seldom have another one."""
+
+    def __init__(self) -> None:
+        self._objects: list[dict[str, Any]] = []
+        self._words = "[]"
+
+    def of(self, things: dict[str, Any], objects: list[dict[str, Any]]) -> bytes:
+        """The text of a file."""
+        if objects != self._objects:
+            self._objects, self._words = objects, json.dumps(objects, allow_nan=False)
+        begin = json.dumps({"format": FORMAT, "version": VERSION, "things": things}, allow_nan=False)
+        return f'{begin[:-1]}, "objects": {self._words}}}'.encode("ascii")
 
 
 class ArchiveReader:
@@ -78,9 +82,9 @@ class ArchiveReader:
 
     def _text(self) -> dict[str, Any]:
         try:
-            content = json.loads(self._members.get(_TEXT, b"null").decode())
+            content = json.loads(self._members.get(TEXT, b"null").decode())
         except (ValueError, RecursionError) as error:
-            raise self.broken(f"its {_TEXT} is no JSON: {error}") from None
+            raise self.broken(f"its {TEXT} is no JSON: {error}") from None
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise self.broken(f"it is no {FORMAT}")
         if content.get("version") != VERSION:

@@ -10,6 +10,7 @@ import importlib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
 from typing import Any
 
 from ...errors import SceneFileError, shown
@@ -17,13 +18,14 @@ from ..scene.memory import Memory
 
 _SOLVERS = __package__.rpartition(".")[0]
 _CLASSES = {
-    "State": "scene.state", "Control": "scene.control", "ShapeConfig": "scene.builder",
+    "State": "scene.state", "Control": "scene.control", "ShapeConfig": "scene.shape_builder",
     "Contacts": "contact.contacts", "SurfaceContacts": "contact.surface_contacts",
     "SolverXPBD": "xpbd.solver", "AutoSubsteps": "xpbd.substeps",
+    "SolverBodies": "bodies.solver", "Coupling": "coupling.coupling",
     "SolverDEM": "dem.solver", "Material": "dem.materials", "GrainStream": "dem.stream",
     "SolverSPH": "sph.solver", "SolverDFSPH": "sph.dfsph", "Fluid": "sph.fluid", "FluidStream": "sph.stream",
     "Ocean": "ocean.ocean", "Sea": "ocean.ocean", "Foam": "ocean.foam",
-    "Floats": "ocean.buoyancy", "FloatState": "ocean.buoyancy",
+    "SolverOcean": "ocean.solver",
     "Surface": ".plot.scene", "Balls": ".plot.scene",
 }  # fmt: skip
 """Savable classes and dataclasses, by the module of each, from that of solvers."""
@@ -71,6 +73,7 @@ def kind_named(name: Any) -> Kind:
     raise SceneFileError(f"an object is of the kind {shown(name)}, which this warpsim does not know")
 
 
+@cache
 def _kind(owner: Any) -> Kind:
     """Of a class that says itself what is saved of it, or of a dataclass."""
     somewhere = "device" in inspect.signature(owner).parameters

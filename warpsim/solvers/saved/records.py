@@ -51,12 +51,17 @@ class Recorder:
 
     def encode(self, value: Any, label: str) -> Any:
         """The JSON of a value. Raises `SceneFileError` for what no file can hold; label: what to call it."""
+        if isinstance(value, array):
+            number = self._numbers.get(id(value))
+            return {"ref": self._array(value, label) if number is None else number}
+        if value is None or isinstance(value, bool | str | int):
+            return value
         if isinstance(value, np.generic) and value.dtype.kind in "biuf":
             if value.dtype.name in _SCALARS:
                 return {"scalar": [value.dtype.name, self.encode(value.item(), label)]}
             value = value.item()
-        if value is None or isinstance(value, bool | str | int):
-            return value
+            if isinstance(value, bool | int):
+                return value
         if isinstance(value, float):
             return value if math.isfinite(value) else {"number": repr(value)}
         if isinstance(value, list | tuple | dict | range):
@@ -97,16 +102,19 @@ class Recorder:
 
     def _record(self, value: Any, label: str) -> int:
         """The number of the record of an object."""
-        if id(value) not in self._numbers:
-            number = self._numbers[id(value)] = len(self.records)
-            self._alive.append(value)
-            self.records.append({})
+        number = self._numbers.get(id(value))
+        if number is None:
+            number = self._append(value, {})
             self.records[number].update(self._record_of(value, label))
-        return self._numbers[id(value)]
+        return number
+
+    def _append(self, value: Any, record: dict[str, Any]) -> int:
+        number = self._numbers[id(value)] = len(self.records)
+        self._alive.append(value)
+        self.records.append(record)
+        return number
 
     def _record_of(self, value: Any, label: str) -> dict[str, Any]:
-        if isinstance(value, array):
-            return self._array(value, label)
         kind = kind_of(value)
         if kind is None:
             name = type(value).__qualname__
@@ -115,10 +123,16 @@ class Recorder:
         memory = {name: self.encode(item, f"{label}.{name}") for name, item in kind.memory(value).items()}
         return {"kind": kind.name, "arguments": words, "memory": memory}
 
-    def _array(self, a: array, label: str) -> dict[str, Any]:
+    def _array(self, a: array, label: str) -> int:
+        """The number of the record of an array, which is a new one."""
         words = words_of(a.dtype, label)
-        member = self.archive.add(label, np.ascontiguousarray(a.numpy()))
-        return {"array": member, "type": words, "shape": list(a.shape), "requires_grad": bool(a.requires_grad)}
+        if a.device.shares_host_memory:  # nobody gets it to write to, so that tapes need not know
+            values = a._data
+            member = self.archive.add(label, values, not values.flags.writeable and not a._memory.exposed)
+        else:
+            member = self.archive.add(label, a.numpy())
+        record = {"array": member, "type": words, "shape": list(a.shape), "requires_grad": bool(a.requires_grad)}
+        return self._append(a, record)
 
 
 class Reader:

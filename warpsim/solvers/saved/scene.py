@@ -9,7 +9,9 @@ from typing import Any
 from ...arguments import checked
 from ...core.runtime.devices.device import get_device
 from ...errors import SceneFileError, shown
-from .archive import ArchiveReader
+from .archive import ArchiveReader, Text
+from .image import FileImage
+from .write_queue import writes
 from .records import Reader, Recorder
 from .restore import Restorer
 
@@ -40,25 +42,41 @@ class Scene:
     Files are zip archives of .npy arrays and a text. They can be read without trust: nothing in them is run.
     """
 
+    __slots__ = ("__dict__", "__weakref__", "_image", "_text")
+
     def __init__(self, **things: Any):
+        self._image, self._text = FileImage(), Text()
         taken = sorted(things.keys() & vars(type(self)).keys())
         if taken:
             raise SceneFileError(f"a thing of a scene is named {taken[0]!r}, as what every scene has\nhelp: rename it")
         vars(self).update(things)
 
     @checked
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str], *, wait: bool = True) -> None:
         """Write a file, in place of an older one; after an error or a crash the older one is still there.
+
+        wait: until the file is on the disk. Without, the scene is saved as it is now while the program goes on: the
+        next save of this scene, `load`, `restore`, `finish_save` and the end of the program wait for it. Files appear
+        in the order of saves. What went wrong is raised by the first of those calls, or by the next save of another
+        scene, and after it by none; what is known at once, such as a missing folder, is raised at once.
+
+        The scene keeps the bytes of the file in memory, as the next save writes what has changed over them.
 
         Raises `SceneFileError` for what a scene cannot hold, OSError where nothing can be written.
         """
         recorder = Recorder()
         try:
             things = {name: recorder.encode(thing, name) for name, thing in vars(self).items()}
-            content = {"things": things, "objects": recorder.finish()}
+            text = self._text.of(things, recorder.finish())
         except RecursionError:
             raise SceneFileError("a thing of a scene holds itself, or is nested too deep\nhelp: leave it out") from None
-        recorder.archive.write(path, content)
+        contents = recorder.archive.contents
+        writes.write(path, self._image, lambda: self._image.take(contents, text), wait)
+
+    @staticmethod
+    def finish_save() -> None:
+        """Wait until all that was saved with `wait=False` is on the disk. Raises OSError if a file could not be."""
+        writes.finish()
 
     @classmethod
     @checked
@@ -68,6 +86,7 @@ class Scene:
         Raises `SceneFileError` for files that are no scene, or of a version that this warpsim does not read, with the
         reason; OSError where there is none.
         """
+        writes.finish()
         archive = ArchiveReader(path)
         things = archive.content.get("things")
         if isinstance(things, dict) and names is not None:
@@ -82,6 +101,7 @@ class Scene:
         program. Numbers and texts become attributes of the scene. Raises `SceneFileError` as `load` does, and for a
         file of another scene; the scene may then be half restored.
         """
+        writes.finish()
         archive = ArchiveReader(path)
         restorer = Restorer(archive, get_device(None))
         vars(self).update(restorer.restore(vars(self), archive.content.get("things")))

@@ -1,11 +1,8 @@
-"""`ModelBuilder`: particles, constraints between them, and obstacles, put together on the host in any order."""
+"""`ModelBuilder`: particles, constraints between them, bodies and shapes, put together on the host in any order."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,12 +12,15 @@ from ...arguments import checked, integers, numbers
 from ...core.language import float32
 from ...errors import ModelError
 from . import cloth, pressure, soft, worlds
+from .body_builder import BodyBuilder, copy_bodies
 from .checks import check_materials
 from .columns import Columns
+from .joint_builder import JointBuilder
+from .joint_checks import check_joints
 from .model import Model, Shapes
-from .rotations import rotate, rotation_onto
+from .rotations import rotate
 from .rows import Rows, one_each, warp_and_weft
-from .shapes import ShapeType
+from .shape_builder import ShapeBuilder
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -32,24 +32,9 @@ RIGID = math.inf
 """The stiffness of what does not give way."""
 
 _UP = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
-_IDENTITY = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 
 
-@dataclass(frozen=True)
-class ShapeConfig:
-    """What a shape's surface is like.
-
-    mu: coefficient of sliding (dynamic) friction [-]. mu_static: that of sticking; None: the same.
-    restitution: speed after a bounce per speed before [-], 0 to 1. margin: kept around the shape [m].
-    """
-
-    mu: float = 0.5
-    mu_static: float | None = None
-    restitution: float = 0.0
-    margin: float = 0.0
-
-
-class ModelBuilder:
+class ModelBuilder(ShapeBuilder, BodyBuilder, JointBuilder):
     """Collects a scene; `finalize` makes the `Model` of it. SI units throughout.
 
     up_axis: "X", "Y" or "Z", which way gravity does not point. gravity: acceleration along it [m/s^2].
@@ -77,10 +62,11 @@ class ModelBuilder:
         self.pressures = Rows("pressures", target=0, compliance=0)
         self.pressure_faces: list[np.ndarray] = []
         self.tethers = Rows("tethers", ("indices",), indices=2, length=0)
-        surface = {"mu": 0, "mu_static": 0, "restitution": 0, "margin": 0}
-        self.shapes = Rows("shapes", ("type", "source"), type=0, transform=7, scale=3, **surface, source=0)
-        self.sources: list[Any] = []
-        self.worlds = Rows("worlds", ("particles", "shapes", "first"), gravity=3, particles=0, shapes=0, first=0)
+        self.begin_shapes()
+        self.begin_bodies()
+        self.begin_joints()
+        numbers_of = {"particles": 0, "bodies": 0, "shapes": 0, "first": 0}
+        self.worlds = Rows("worlds", tuple(numbers_of), gravity=3, **numbers_of)
 
     # ----- particles ------------------------------------------------------------------------------
 
@@ -277,106 +263,6 @@ class ModelBuilder:
         """An elastic body of any tetrahedra: see `soft.add_mesh`."""
         return soft.add_mesh(self, pos, rot, scale, vel, vertices, indices, density, **options)
 
-    # ----- shapes ---------------------------------------------------------------------------------
-
-    @checked
-    def add_shape(
-        self, shape_type: ShapeType, xform: ArrayLike | None = None, scale: Sequence[float] = (0.0, 0.0, 0.0),
-        cfg: ShapeConfig | None = None, source: object = None,
-    ) -> int:  # fmt: skip
-        """An obstacle of any type. xform: its pose (x, y, z, then a quaternion), where a control finds it first."""
-        cfg = cfg or ShapeConfig()
-        pose = numbers(_IDENTITY if xform is None else xform, "xform")
-        if pose.shape != (7,) or not math.isclose(np.linalg.norm(pose[3:]), 1.0, rel_tol=1.0e-4):
-            raise ModelError(f"xform is {xform!r}\nexpected: a position, then a unit quaternion (x, y, z, w)")
-        static = cfg.mu if cfg.mu_static is None else cfg.mu_static
-        number = -1
-        if source is not None:
-            number = len(self.sources)
-            self.sources.append(source)
-        surface = {"mu": cfg.mu, "mu_static": static, "restitution": cfg.restitution, "margin": cfg.margin}
-        return self.shapes.add(1, type=int(shape_type), transform=pose, scale=scale, source=number, **surface)[0]
-
-    @checked
-    def add_ground_plane(self, height: float = 0.0, cfg: ShapeConfig | None = None) -> int:
-        """The plane across the up axis at `height` [m]."""
-        return self.add_shape_plane(self.up, height * self.up, cfg)
-
-    @checked
-    def add_shape_plane(
-        self, normal: ArrayLike = (0.0, 0.0, 1.0), point: ArrayLike = (0.0, 0.0, 0.0), cfg: ShapeConfig | None = None
-    ) -> int:
-        """The half space behind the plane through `point` [m]; free is the side of `normal`."""
-        pose = [*numbers(point, "point", (3,)), *rotation_onto(normal)]
-        return self.add_shape(ShapeType.PLANE, pose, cfg=cfg)
-
-    @checked
-    def add_shape_sphere(
-        self, xform: ArrayLike | None = None, radius: float = 1.0, cfg: ShapeConfig | None = None, hollow: bool = False
-    ) -> int:
-        """A ball, or the vessel of that form; radius [m]."""
-        kind = ShapeType.HOLLOW_SPHERE if hollow else ShapeType.SPHERE
-        return self.add_shape(kind, xform, (_size(radius), 0.0, 0.0), cfg)
-
-    @checked
-    def add_shape_box(self, xform: ArrayLike | None = None, hx: float = 0.5, hy: float = 0.5, hz: float = 0.5,
-                      cfg: ShapeConfig | None = None) -> int:  # fmt: skip
-        """A box with half extents hx, hy, hz [m]."""
-        return self.add_shape(ShapeType.BOX, xform, (_size(hx), _size(hy), _size(hz)), cfg)
-
-    @checked
-    def add_shape_capsule(self, xform: ArrayLike | None = None, radius: float = 1.0, half_height: float = 0.5,
-                          cfg: ShapeConfig | None = None, hollow: bool = False) -> int:  # fmt: skip
-        """A cylinder with round ends along z, or a vessel; half_height [m]: of the axis, without the ends."""
-        kind = ShapeType.HOLLOW_CAPSULE if hollow else ShapeType.CAPSULE
-        return self.add_shape(kind, xform, (_size(radius), _size(half_height), 0.0), cfg)
-
-    @checked
-    def add_shape_cylinder(self, xform: ArrayLike | None = None, radius: float = 1.0, half_height: float = 0.5,
-                           cfg: ShapeConfig | None = None, hollow: bool = False) -> int:  # fmt: skip
-        """A cylinder with flat ends along z, or a drum or pipe of that form."""
-        kind = ShapeType.HOLLOW_CYLINDER if hollow else ShapeType.CYLINDER
-        return self.add_shape(kind, xform, (_size(radius), _size(half_height), 0.0), cfg)
-
-    @checked
-    def add_shape_mesh(
-        self, xform: ArrayLike | None = None, mesh: object = None, scale: Sequence[float] = (1.0, 1.0, 1.0),
-        cfg: ShapeConfig | None = None, hollow: bool = False,
-    ) -> int:  # fmt: skip
-        """A closed triangle mesh, a `wp.Mesh`, or a vessel of its form; scale: factors above 0 along its axes.
-
-        An open one raises `ModelError` in `finalize`: it has no inside.
-        """
-        sizes = [_size(factor) for factor in scale]
-        return self.add_shape(ShapeType.HOLLOW_MESH if hollow else ShapeType.MESH, xform, sizes, cfg, mesh)
-
-    @checked
-    def add_shape_sdf(
-        self, xform: ArrayLike | None = None, volume: object = None, cfg: ShapeConfig | None = None
-    ) -> int:
-        """A `wp.Volume` of float32 signed distances [m], as `wp.mesh_to_volume` makes them.
-
-        Its band must be as wide as the largest radius, the margin and the diagonal of a voxel together, for fluids as
-        the rows of particles in walls are deep: solvers refuse narrower ones with the width that they need. Beyond the
-        band, and beyond values that are no level set, nothing is touched.
-        """
-        return self.add_shape(ShapeType.SDF, xform, cfg=cfg, source=volume)
-
-    @checked
-    def add_shape_heightfield(
-        self,
-        xform: ArrayLike | None = None,
-        heights: ArrayLike | None = None,
-        hx: float = 1.0,
-        hy: float = 1.0,
-        cfg: ShapeConfig | None = None,
-    ) -> int:
-        """A surface z = heights[i, j] [m] over |x| <= hx, |y| <= hy, the first index along x."""
-        table = numbers(heights, "heights")
-        if table.ndim != 2 or min(table.shape) < 2 or not np.isfinite(table).all():
-            raise ModelError(f"heights have shape {table.shape}\nexpected: two extents of 2 or more, finite numbers")
-        return self.add_shape(ShapeType.HEIGHTFIELD, xform, (_size(hx), _size(hy), 1.0), cfg, table)
-
     # ----- files ----------------------------------------------------------------------------------
 
     def add_usd(self, stage: object, **options: Any) -> UsdBodies:
@@ -384,6 +270,11 @@ class ModelBuilder:
         from .from_usd import add  # noqa: PLC0415 - loads pxr
 
         return add(self, stage, **options)
+
+    @checked
+    def add_bodies(self, other: ModelBuilder) -> range:
+        """The bodies of another builder, for matter that moves among them: see `body_builder.copy_bodies`."""
+        return copy_bodies(self, other)
 
     # ----- the model ------------------------------------------------------------------------------
 
@@ -397,10 +288,11 @@ class ModelBuilder:
 
         requires_grad: give arrays of materials and rest shapes gradients too. dtype: float32, or float64 for checks.
         Raises `ModelError` for what is no physics: negative masses or compliances, triangles or tetrahedra without
-        area or volume, indices out of range.
+        area or volume, indices out of range, joints whose frames are apart.
         """
         worlds.check_own(self)
         check_materials(self)
+        check_joints(self)
         columns = Columns(self)
         rows = {name: columns[f.fresh] for name, f in Model.fields.items()}
         objects = [self.sources[k] if k >= 0 else None for k in self.shapes["source"].tolist()]
@@ -441,10 +333,3 @@ def _compliance(ke: ArrayLike, kd: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     if not (stiffness > 0.0).all():
         raise ModelError(f"a stiffness is {stiffness.min():g}\nexpected: above 0; infinity makes a hard constraint")
     return 1.0 / stiffness, numbers(kd, "kd")
-
-
-def _size(value: float) -> float:
-    """A length of a shape, checked."""
-    if not (isinstance(value, Real) and math.isfinite(value) and value > 0.0):
-        raise ModelError(f"a shape has the size {value}\nexpected: a length above 0 [m]")
-    return float(value)

@@ -95,21 +95,48 @@ def check_step(
         raise StateError(f"dt is {shown(dt)}\nexpected: a time step above 0 [s]")
     if contacts is not None:
         raise StateError(f"contacts is {shown(contacts)}\nexpected: None, this solver finds its own neighbours")
-    for name, thing, kind in (
-        *zip(("state_in", "state_out"), states, (State, State), strict=True),
-        ("control", control, Control),
-    ):
-        if not isinstance(thing, kind):
-            raise StateError(f"{name} is {shown(thing)}\nexpected: a {kind.__name__} of the solver's model")
-        if thing.model is not solver.model:
-            maker = f"solver.model.{kind.__name__.lower()}()"
-            raise StateError(f"{name} belongs to another model\nhelp: make it with {maker}")
-        if kind is State and not hasattr(thing, field):
-            maker = f"{type(solver).__name__}(model)"
-            raise StateError(f"{name} was made before the solver\nhelp: call model.state() after {maker}")
-        thing.check_replaced(name)
+    for name, state in zip(("state_in", "state_out"), states, strict=True):
+        check_state(solver, field, name, state)
+    _check_own(solver, "control", control, Control)
+    control.check_replaced("control")
     solver.model.check_replaced("model")
     solver.check_replaced("solver")
+
+
+def check_state(solver: Any, field: str, name: str, state: object) -> None:
+    """Raise `StateError` for what is no state that a solver steps. field: of states that were made after it."""
+    _check_own(solver, name, state, State)
+    assert isinstance(state, State)
+    if not hasattr(state, field):
+        maker = f"{type(solver).__name__}(model)"
+        raise StateError(f"{name} was made before the solver\nhelp: call model.state() after {maker}")
+    state.check_replaced(name)
+
+
+def _check_own(solver: Any, name: str, thing: Any, kind: type) -> None:
+    """Raise `StateError` for what is not of a kind, or belongs to another model."""
+    if not isinstance(thing, kind):
+        raise StateError(f"{name} is {shown(thing)}\nexpected: a {kind.__name__} of the solver's model")
+    if thing.model is not solver.model:
+        maker = f"solver.model.{kind.__name__.lower()}()"
+        raise StateError(f"{name} belongs to another model\nhelp: make it with {maker}")
+
+
+def check_gradients(model: Model, states: tuple[State, State], control: Control, changed: Sequence[str]) -> None:
+    """Raise `StateError` for a state that would cut gradients on their way, which leaves wrong ones behind it.
+
+    states: that of the beginning of a step, and that of its end. changed: the arrays that a step writes.
+    """
+    before, after = states
+    if all(getattr(after, name).requires_grad for name in changed):
+        return
+    sources = {"state_in": before.arrays, "control": control.arrays, "the model": vars(model)}
+    for name, arrays in sources.items():
+        if any(getattr(a, "requires_grad", False) for a in arrays.values()):
+            raise StateError(
+                f"state_out has no gradients, and {name} has: on a tape they would end here\n"
+                "help: model.state(requires_grad=True) for every state of a rollout"
+            )
 
 
 def check_materials(builder: ModelBuilder) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from . import bends, cloth, worlds
+from . import bends, cloth, inertia, worlds
 
 if TYPE_CHECKING:
     from .builder import ModelBuilder
@@ -32,11 +32,34 @@ class Columns:
 
     @property
     def particle_world(self) -> np.ndarray:
-        return worlds.of_particles(self.builder)
+        return worlds.of_each(self.builder, "particles")
 
     @property
     def shape_world(self) -> np.ndarray:
         return worlds.of_shapes(self.builder)
+
+    # ----- bodies ---------------------------------------------------------------------------------
+
+    @cached_property
+    def _masses(self) -> inertia.Masses:
+        """Masses, centres and inertias of bodies."""
+        return inertia.of_bodies(self.builder)
+
+    @property
+    def body_mass(self) -> np.ndarray:
+        return self._masses.mass
+
+    @property
+    def body_com(self) -> np.ndarray:
+        return self._masses.com
+
+    @property
+    def body_inertia(self) -> np.ndarray:
+        return self._masses.inertia
+
+    @property
+    def body_world(self) -> np.ndarray:
+        return worlds.of_each(self.builder, "bodies")
 
     # ----- bending --------------------------------------------------------------------------------
 

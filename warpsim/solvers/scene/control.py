@@ -44,6 +44,12 @@ class Control(HasFields, Fixed):
         "attachment_target",
     )
     attachment_velocity = field("vec3", "attachment", "m/s", "how its target moves during the step")
+    joint_target = field(
+        "vec6", "joint", "rad, m", "where drives pull to, angles about x, y, z, then translations", "joint_target"
+    )
+    joint_target_velocity = field(
+        "vec6", "joint", "rad/s, m/s", "the velocities that they damp towards", "joint_target_velocity"
+    )
     spring_activation = field("real", "spring", "-", "relative change of its rest length")
 
     @checked
@@ -119,6 +125,15 @@ class Control(HasFields, Fixed):
         if model.attachment_count:
             targets = [self.attachment_velocity, dt, self.attachment_target]
             launch(_advance_targets, model.attachment_count, targets, device=model.device)
+
+
+def follow_model(control: Control) -> Control:
+    """The same control, with the model's own arrays where a fresh one has copies: so steps at rest reach these."""
+    model = control.model
+    for name, f in control.fields.items():
+        if f.fresh and getattr(control, name) is not getattr(model, f.fresh):
+            setattr(control, name, getattr(model, f.fresh))
+    return control
 
 
 @kernel

@@ -25,9 +25,10 @@ if TYPE_CHECKING:
     from ...core.runtime.devices.device import Device
     from .model import Model
 
-GROUPS = ("particle", "spring", "edge", "bend", "tri", "tet", "attachment", "pressure", "tether", "shape", "world")
+GROUPS = ("particle", "spring", "edge", "bend", "tri", "tet", "attachment", "pressure", "tether", "body", "joint")
+GROUPS += ("shape", "exclusion", "world")
 """What a model has many of: it has `particle_count` of the first, and so on."""
-_PLURALS = {"tri": "triangles", "tet": "tetrahedra"}
+_PLURALS = {"tri": "triangles", "tet": "tetrahedra", "body": "bodies"}
 vec6i = vector_type(6, int32)
 _INTEGERS = {"int": int32, "int2": vec2i, "int3": vec3i, "int4": vec4i, "int6": vec6i}
 
@@ -36,6 +37,7 @@ class Precision(NamedTuple):
     """The types that a precision has, by the names that fields use."""
 
     real: Any
+    vec2: Any
     vec3: Any
     vec4: Any
     vec6: Any
@@ -49,7 +51,7 @@ def precision_of(dtype: type) -> Precision:
     """The types of float32 or float64. Raises `ModelError` for anything else."""
     if not isinstance(dtype, type) or dtype not in (float32, float64):
         raise ModelError(f"dtype is {dtype!r}\nexpected: wp.float32 or wp.float64")
-    vectors = [vector_type(n, dtype) for n in (3, 4, 6)]
+    vectors = [vector_type(n, dtype) for n in (2, 3, 4, 6)]
     matrices = [matrix_type((n, n), dtype) for n in (2, 3)]
     return Precision(dtype, *vectors, *matrices, transformf if dtype is float32 else transformd)
 
@@ -138,4 +140,4 @@ def fresh(f: Field, model: Model, requires_grad: bool) -> array:
     if f.fresh:
         return clone(getattr(model, f.fresh), requires_grad=requires_grad)
     rows, dtype = getattr(model, f"{f.per}_count"), f.dtype(precision_of(model.dtype))
-    return zeros(rows, dtype, model.device, requires_grad=requires_grad)
+    return zeros(rows, dtype, model.device, requires_grad=requires_grad and not f.is_integer)

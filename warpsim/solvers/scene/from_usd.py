@@ -20,7 +20,7 @@ from ...geometry.mesh.mesh import Mesh
 from ...usd.layer import UsdLayerWriter
 from ...usd.movement import DEFORMING, STILL
 from ...usd.stage_scene import UsdPrim, UsdScene, read_scene
-from .builder import ShapeConfig
+from .shape_builder import ShapeConfig
 from .closed import check_closed
 from .cloth import areas
 from .solids import add_solid

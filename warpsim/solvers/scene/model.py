@@ -136,14 +136,51 @@ class Model(HasFields, Fixed):
     )
     tether_length = field("real", "tether", "m", "how far it gets from there", "tethers.length")
 
-    shape_transform = field("transform", "shape", "m", "pose", "shapes.transform")
+    body_q = field("transform", "body", "m", "pose of its frame where states start", "bodies.q")
+    body_qd = field("vec6", "body", "rad/s, m/s", "twist there: angular, then that of its centre of mass", "bodies.qd")
+    body_mass = field("real", "body", "kg", "mass, 0 for what keeps its velocity", "body_mass")
+    body_com = field("vec3", "body", "m", "centre of mass in its frame", "body_com")
+    body_inertia = field("mat33", "body", "kg m^2", "about its centre of mass, along its axes", "body_inertia")
+    body_world = field("int", "body", "-", "the world it is in", "body_world", refers="world")
+
+    joint_parent = field(
+        "int", "joint", "-", "the body that it holds another to, -1 for the world", "joints.parent",
+        refers="body", gaps=True,
+    )  # fmt: skip
+    joint_child = field("int", "joint", "-", "the body that it holds", "joints.child", refers="body")
+    joint_parent_frame = field("transform", "joint", "m", "its frame, in that of the parent", "joints.parent_frame")
+    joint_child_frame = field("transform", "joint", "m", "its frame, in that of the child", "joints.child_frame")
+    joint_kind = field("int", "joint", "-", "what it measures, see `JointKind`", "joints.kind")
+    joint_lower = field("vec6", "joint", "rad, m", "least angles about x, y, z, then translations", "joints.lower")
+    joint_upper = field("vec6", "joint", "rad, m", "largest; equal ones are locked, infinite ones free", "joints.upper")
+    joint_ke = field("vec6", "joint", "N m/rad, N/m", "stiffness of drives towards targets", "joints.ke")
+    joint_kd = field("vec6", "joint", "N m s/rad, N s/m", "damping of drives towards target velocities", "joints.kd")
+    joint_target = field("vec6", "joint", "rad, m", "where drives pull to, of fresh controls", "joints.target")
+    joint_target_velocity = field(
+        "vec6", "joint", "rad/s, m/s", "the velocities that they damp towards, of fresh controls",
+        "joints.target_velocity",
+    )  # fmt: skip
+    joint_strength = field("vec2", "joint", "N, N m", "force and torque that break it", "joints.strength")
+
+    shape_body = field(
+        "int", "shape", "-", "the body it belongs to, -1 for none: a control moves it", "shapes.body",
+        refers="body", gaps=True,
+    )  # fmt: skip
+    shape_density = field("real", "shape", "kg/m^3", "density, for the mass of its body", "shapes.density")
+    shape_transform = field("transform", "shape", "m", "pose; on a body in the frame of that", "shapes.transform")
     shape_scale = field("vec3", "shape", "m", "sizes, see `ShapeType`", "shapes.scale")
     shape_mu = field("real", "shape", "-", "coefficient of sliding friction", "shapes.mu")
     shape_mu_static = field("real", "shape", "-", "that of sticking", "shapes.mu_static")
     shape_restitution = field("real", "shape", "-", "speed after a bounce per speed before", "shapes.restitution")
     shape_margin = field("real", "shape", "m", "kept around it", "shapes.margin")
+    shape_group = field("int", "shape", "-", "bits of the groups that it is in", "shapes.group")
+    shape_collides = field("int", "shape", "-", "bits of the groups that it touches", "shapes.collides")
     shape_world = field(
         "int", "shape", "-", "the only world it is in, -1 for all", "shape_world", refers="world", gaps=True
+    )
+
+    exclusion_shapes = field(
+        "int2", "exclusion", "-", "shapes that do not touch each other", "exclusions.shapes", refers="shape"
     )
 
     gravity = field("vec3", "world", "m/s^2", "acceleration", "gravity")
@@ -157,7 +194,10 @@ class Model(HasFields, Fixed):
     attachment_count: int
     pressure_count: int
     tether_count: int
+    body_count: int
+    joint_count: int
     shape_count: int
+    exclusion_count: int
     world_count: int
 
     @checked

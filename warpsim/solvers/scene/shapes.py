@@ -4,7 +4,7 @@ Every solver asks the same functions. `DISTANCE[type]` is a kernel function of a
 puts it into the world, and `surface_velocity` says how fast the obstacle moves there. Kernels are made per type of
 shape (`for_shape`), so a scene of spheres never compiles queries of meshes.
 
-In its frame a plane is z = 0 and free above; capsules, cylinders and heightfields stand along z.
+In its frame a plane is z = 0 and free above; capsules, cylinders, cones and heightfields stand along z.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Any
 
-from ...core.language import Array, Float, Quat, Transform, Vec, abs, clamp, cos, dot, float32, floor, func, int32
-from ...core.language import length, min, normalize, quaternion, sin, sqrt, transformation, uint64, vec3, where
+from ...core.language import Array, Float, Quat, Transform, Vec, abs, clamp, cos, cross, dot, float32, floor, func
+from ...core.language import int32, length, min, normalize, quaternion, sin, sqrt, transformation, uint64, vec3
+from ...core.language import vector, where
 from ...core.lib.quaternions import quat_rotate, quat_rotate_inv
 from ...core.lib.spatial import spatial_bottom, spatial_top, velocity_at_point
 from ...core.lib.transforms import transform_get_rotation, transform_get_translation
@@ -43,6 +44,7 @@ class ShapeType(IntEnum):
     HOLLOW_CYLINDER = 9
     HOLLOW_CAPSULE = 10
     HOLLOW_MESH = 11
+    CONE = 12  # (radius of the base, half of the height, 0)
 
 
 # ----- signed distance in the shape's frame -------------------------------------------------------
@@ -124,6 +126,32 @@ def cylinder_distance(
     if beside > above:
         return beside, side
     return above, end
+
+
+@func
+def cone_distance(
+    p: Vec[3, Float], scale: Vec[3, Float], source: uint64, heights: Array[Float, 2], reach: Float
+) -> tuple[Float, Vec[3, Float]]:
+    """Distance from a cone with its tip above: side, tip, base, or the rim of that."""
+    out, across = away(type(p)(p[0], p[1], 0.0))
+    up = type(p)(0.0, 0.0, 1.0)
+    slant = sqrt(scale[0] * scale[0] + 4.0 * scale[1] * scale[1])
+    s, c = scale[0] / slant, 2.0 * scale[1] / slant  # of half of the angle at the tip
+    beside, below = out * c + (p[2] - scale[1]) * s, -scale[1] - p[2]
+    along = out * s - (p[2] - scale[1]) * c  # from the tip down the side
+    if beside <= 0.0 and below <= 0.0:
+        if beside > below:
+            return beside, c * across + s * up
+        return below, -up
+    if along >= 0.0 and along <= slant and beside > 0.0:
+        return beside, c * across + s * up
+    if out <= scale[0] and below > 0.0:
+        return below, -up
+    x, z = out, p[2] - scale[1]
+    if along > slant or below > 0.0:
+        x, z = out - scale[0], p[2] + scale[1]
+    size = sqrt(x * x + z * z)
+    return size, (x * across + z * up) / size
 
 
 @func
@@ -235,6 +263,7 @@ DISTANCE: dict[ShapeType, Any] = {
     ShapeType.BOX: box_distance,
     ShapeType.CAPSULE: capsule_distance,
     ShapeType.CYLINDER: cylinder_distance,
+    ShapeType.CONE: cone_distance,
     ShapeType.MESH: mesh_distance,
     ShapeType.SDF: volume_distance,
     ShapeType.HEIGHTFIELD: heightfield_distance,
@@ -281,6 +310,17 @@ def advance_rotation(rotation: Quat[Float], angular: Vec[3, Float], t: Float) ->
         angle = sqrt(square)
         c, s = cos(angle), sin(angle) / angle
     return normalize(quaternion(s * half[0], s * half[1], s * half[2], c) * rotation)
+
+
+@func
+def direction_in_space(rotation: Quat[Float], n: Vec[3, Float]) -> Vec[3, Float]:
+    """A unit vector of a frame, in space, exact along the axes of space that quarter turns lead to.
+
+    Quaternions are of length 1 but for rounding, and (w^2 - u^2) n + 2 w u x n + 2 (u n) u turns n wherever they are
+    not; `quat_rotate` takes them for exact, and leans what was a level plane by one rounding, where balls roll off.
+    """
+    u, w = vector(rotation[0], rotation[1], rotation[2]), rotation[3]
+    return normalize((w * w - dot(u, u)) * n + (2.0 * w) * cross(u, n) + (2.0 * dot(u, n)) * u)
 
 
 @func

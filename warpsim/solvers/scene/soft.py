@@ -34,6 +34,11 @@ def lame(youngs_modulus: float, poissons_ratio: float) -> tuple[float, float]:
     return mu, 2.0 * mu * poissons_ratio / (1.0 - 2.0 * poissons_ratio)
 
 
+def elastic_constants(mu: Any, lam: Any) -> tuple[Any, Any]:
+    """Young's modulus [Pa] and Poisson's ratio of Lame's parameters [Pa], numbers or arrays: the inverse of `lame`."""
+    return mu * (3.0 * lam + 2.0 * mu) / (lam + mu), lam / (2.0 * (lam + mu))
+
+
 @checked
 def add_grid(
     builder: ModelBuilder,

@@ -11,7 +11,8 @@ from .rotations import rotation_onto
 
 if TYPE_CHECKING:
     from ...usd.stage_scene import UsdPrim
-    from .builder import ModelBuilder, ShapeConfig
+    from .builder import ModelBuilder
+    from .shape_builder import ShapeConfig
 
 _AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
 _EQUAL = 1.0e-4  # by how much lengths and angles may differ, as tools round them

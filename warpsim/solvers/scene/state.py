@@ -30,6 +30,15 @@ class State(HasFields, Fixed):
     particle_q = field("vec3", "particle", "m", "position", "particle_q")
     particle_qd = field("vec3", "particle", "m/s", "velocity", "particle_qd")
     particle_f = field("vec3", "particle", "N", "force from outside, applied throughout a step, and left alone")
+    body_q = field("transform", "body", "m", "pose of its frame", "body_q")
+    body_qd = field("vec6", "body", "rad/s, m/s", "twist: angular, then that of its centre of mass", "body_qd")
+    body_f = field("vec6", "body", "N m, N", "torque about its centre of mass and force from outside, left alone")
+    body_added_mass = field("real", "body", "kg", "mass of a fluid that has to move along with it, left alone")
+    body_added_inertia = field("mat33", "body", "kg m^2", "inertia of that, along the axes of its frame, left alone")
+    joint_f = field(
+        "vec6", "joint", "N m, N", "what it does to its child, along the parent's joint frame, mean of a step"
+    )
+    joint_broken = field("int", "joint", "-", "1 once it broke")
     particle_w: Any
     particle_rotation: Any
 

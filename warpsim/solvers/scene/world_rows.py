@@ -29,7 +29,13 @@ def world_rows(
         return {group: np.array([[0, rows]]) for group, rows in counts.items()}
     world, ranges = np.asarray(columns["particle_world"]), {"world": np.arange(count)[:, None] + [0, 1]}
     ranges["particle"] = _ranges(world, count, "particle")
+    ranges["body"] = _ranges(np.asarray(columns["body_world"]), count, "body")
+    of_child = np.asarray(columns["body_world"])[np.asarray(columns["joint_child"])]
+    ranges["joint"] = _ranges(of_child, count, "joint")
+    _check_joints(columns, of_child)
     ranges["shape"] = _ranges(np.asarray(columns["shape_world"]), count, "shape")
+    pairs = np.asarray(columns["shape_world"])[np.asarray(columns["exclusion_shapes"]).reshape(-1, 2)]
+    ranges["exclusion"] = _ranges(pairs.max(axis=1, initial=-1), count, "exclusion")
     for name, f in fields.items():
         if f.refers == "particle" and f.per not in ranges:
             rows = np.asarray(columns[name])
@@ -45,6 +51,14 @@ def world_rows(
         k = wrong[0]
         raise ModelError(f"attachment {k} holds a particle of world {own[k]} by a shape of world {there[k]}")
     return {group: ranges[group] for group in counts}
+
+
+def _check_joints(columns: Mapping[str, np.ndarray], worlds: np.ndarray) -> None:
+    """Raise `ModelError` for a joint between bodies of different worlds. worlds: of the children."""
+    parent = np.asarray(columns["joint_parent"])
+    wrong = np.flatnonzero((parent >= 0) & (np.append(columns["body_world"], -1)[parent] != worlds))
+    if len(wrong):
+        raise ModelError(f"joint {wrong[0]} holds a body of world {worlds[wrong[0]]} to one of another world")
 
 
 def _one_each(worlds: np.ndarray, what: str) -> np.ndarray:

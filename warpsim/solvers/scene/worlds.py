@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +18,10 @@ if TYPE_CHECKING:
 
 _NAMED: dict[str, dict[str, str]] = {
     "particles": {},
-    "shapes": {"source": "sources"},
+    "bodies": {},
+    "joints": {"parent": "bodies", "child": "bodies"},
+    "shapes": {"source": "sources", "body": "bodies"},
+    "exclusions": {"shapes": "shapes"},
     "springs": {"indices": "particles"},
     "edges": {"indices": "particles"},
     "triangles": {"indices": "particles"},
@@ -40,9 +44,8 @@ def add(builder: ModelBuilder, other: ModelBuilder, n: int, xforms: ArrayLike | 
     """
     _check(builder, other, n)
     copies, poses = np.arange(n), None if xforms is None else _poses(xforms, n)
-    starts = {
-        what: getattr(builder, what).count + copies * getattr(other, what).count for what in ("particles", "shapes")
-    }
+    counted = ("particles", "bodies", "shapes")
+    starts = {what: getattr(builder, what).count + copies * getattr(other, what).count for what in counted}
     starts["sources"] = np.full(n, len(builder.sources))
     builder.sources += other.sources
     builder.pressure_faces += [faces + start for start in starts["particles"] for faces in other.pressure_faces]
@@ -50,7 +53,8 @@ def add(builder: ModelBuilder, other: ModelBuilder, n: int, xforms: ArrayLike | 
     for name, columns in _NAMED.items():
         shifts = {column: starts[what] for column, what in columns.items()}
         getattr(builder, name).repeat(getattr(other, name), n, shifts, placed.get(name, {}))
-    sizes = {"particles": other.particles.count, "shapes": other.shapes.count, "first": starts["shapes"]}
+    sizes = {what: getattr(other, what).count for what in counted}
+    sizes["first"] = starts["shapes"]
     return builder.worlds.add(n, gravity=other.gravity * other.up, **sizes)
 
 
@@ -70,11 +74,13 @@ def _check(builder: ModelBuilder, other: ModelBuilder, n: int) -> None:
 
 
 def check_own(builder: ModelBuilder) -> None:
-    """Raise `ModelError` for a builder with particles beside its worlds."""
-    own = builder.particles.count - int(builder.worlds["particles"].sum())
-    if own and builder.worlds.count:
+    """Raise `ModelError` for a builder with particles or bodies beside its worlds."""
+    for what in ("particles", "bodies"):
+        own = getattr(builder, what).count - int(builder.worlds[what].sum())
+        if not own or not builder.worlds.count:
+            continue
         raise ModelError(
-            f"the builder has {own} particles of its own beside those of its worlds\nexpected: shapes at most, which "
+            f"the builder has {own} {what} of its own beside those of its worlds\nexpected: shapes at most, which "
             "are in all worlds\nhelp: put them into the builder that add_world takes"
         )
 
@@ -95,33 +101,43 @@ def _poses(xforms: ArrayLike, n: int) -> np.ndarray:
 
 def _placed(other: ModelBuilder, poses: np.ndarray) -> dict[str, dict[str, np.ndarray]]:
     """Columns of copies that depend on where they are, table by table."""
-    p, held = other.particles, other.attachments
-    in_world = held["shape"] < 0
-    q, qd, target, transform = [], [], [], []
-    for pose in poses:
-        place, turn = pose[:3], pose[3:]
-        q.append(rotate(turn, p["q"]) + place)
-        qd.append(rotate(turn, p["qd"]))
-        target.append(np.where(in_world[:, None], rotate(turn, held["target"]) + place, held["target"]))
-        shapes = other.shapes["transform"]
-        transform.append(np.hstack([rotate(turn, shapes[:, :3]) + place, turn_after(shapes[:, 3:], turn)]))
-    joined = {
-        name: np.concatenate(rows)
-        for name, rows in zip(("q", "qd", "target", "transform"), (q, qd, target, transform), strict=True)
-    }
+    p, held, b, s, joints = other.particles, other.attachments, other.bodies, other.shapes, other.joints
+    fixed = {"attachments": held["shape"] < 0, "shapes": s["body"] < 0, "joints": joints["parent"] < 0}
+
+    def copies(of_copy: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> np.ndarray:
+        return np.concatenate([of_copy(pose[:3], pose[3:]) for pose in poses])
+
+    def moved_where(table: str, rows: np.ndarray) -> np.ndarray:
+        """Rows (n, 7) or (n, 3): those that are in the world move with it, those in the frame of another stay."""
+        return copies(lambda place, turn: np.where(fixed[table][:, None], _moved(rows, place, turn), rows))
+
     return {
-        "particles": {"q": joined["q"], "qd": joined["qd"]},
-        "attachments": {"target": joined["target"]},
-        "shapes": {"transform": joined["transform"]},
+        "particles": {
+            "q": copies(lambda place, turn: _moved(p["q"], place, turn)),
+            "qd": copies(lambda place, turn: rotate(turn, p["qd"])),
+        },
+        "attachments": {"target": moved_where("attachments", held["target"])},
+        "shapes": {"transform": moved_where("shapes", s["transform"])},
+        "bodies": {
+            "q": copies(lambda place, turn: _moved(b["q"], place, turn)),
+            "qd": copies(lambda place, turn: rotate(turn, b["qd"].reshape(-1, 3)).reshape(-1, 6)),
+        },
+        "joints": {"parent_frame": moved_where("joints", joints["parent_frame"])},
     }
 
 
-def of_particles(builder: ModelBuilder) -> np.ndarray:
-    """The world of each particle, (particles,); without worlds there is one."""
+def _moved(rows: np.ndarray, place: np.ndarray, turn: np.ndarray) -> np.ndarray:
+    """Points (n, 3) or poses (n, 7) turned about the origin and moved."""
+    points = rotate(turn, rows[:, :3]) + place
+    return points if rows.shape[1] == 3 else np.hstack([points, turn_after(rows[:, 3:], turn)])
+
+
+def of_each(builder: ModelBuilder, what: str) -> np.ndarray:
+    """The world of each row of the table "particles" or "bodies"; without worlds there is one."""
     worlds = builder.worlds
     if not worlds.count:
-        return np.zeros(builder.particles.count, dtype=np.int32)
-    return np.repeat(np.arange(worlds.count, dtype=np.int32), worlds["particles"])
+        return np.zeros(getattr(builder, what).count, dtype=np.int32)
+    return np.repeat(np.arange(worlds.count, dtype=np.int32), worlds[what])
 
 
 def of_shapes(builder: ModelBuilder) -> np.ndarray:

@@ -5,6 +5,7 @@
 
 A kernel is written once, and made for a `Search`: one that has a thread for each lane of a cluster and takes the row of
 that, or one that has a thread for each particle and looks in the hash grid; each for a model of one world, or of many.
+Where one of many has fewer particles than a cluster has lanes, those of a thread are read one by one.
 """
 
 from __future__ import annotations
@@ -93,6 +94,17 @@ def lane_of_segment(around: Any) -> int32:
 
 
 @func
+def lane_of_short_segment(around: Any) -> int32:
+    """As `lane_of_segment`; lanes behind the end compute with the last particle, not with one of another world.
+
+    Nothing of what they compute is written. Yet in reverse it is multiplied by zero, and zero times NaN is NaN.
+    """
+    cluster, lane = tid()
+    start = around.starts[cluster]
+    return min(start + lane, max(around.lasts[cluster] - 1, start))
+
+
+@func
 def is_below(around: Any, i: int32, count: int32) -> bool:
     return i < count
 
@@ -101,6 +113,13 @@ def is_below(around: Any, i: int32, count: int32) -> bool:
 def is_in_segment(around: Any, i: int32, count: int32) -> bool:
     cluster, _lane = tid()
     return i >= around.firsts[cluster] and i < around.lasts[cluster]
+
+
+@func
+def is_in_short_segment(around: Any, i: int32, count: int32) -> bool:
+    cluster, lane = tid()
+    k = around.starts[cluster] + lane
+    return k >= around.firsts[cluster] and k < around.lasts[cluster]
 
 
 @func
@@ -160,4 +179,5 @@ LISTED = Search(lane_of_cluster, is_below, only_world, row_around, is_within)
 IN_GRID = Search(thread, is_below, only_world, all_around, always)
 WATER_IN_GRID = Search(thread, is_below, only_world, water_around, always)
 LISTED_BY_WORLD = Search(lane_of_segment, is_in_segment, world_of_cluster, row_around, is_within)
+LISTED_BY_SHORT_WORLD = Search(lane_of_short_segment, is_in_short_segment, world_of_cluster, row_around, is_within)
 IN_GRID_BY_WORLD = Search(thread, is_below, world_of_thread, world_around, always)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..scene.riding import poses_at_start
 from ..scene.rotations import rotate
 from ..scene.shapes import ShapeType
 
@@ -38,6 +39,6 @@ def corners(model: Model, s: int) -> np.ndarray:
 def extent(model: Model, s: int) -> tuple[np.ndarray, np.ndarray]:
     """The middle of a shape in its frame, and half its extents along the axes of the world as it starts, (3,) [m]."""
     low, high = corners(model, s)
-    pose = model.shape_transform.numpy()[s].astype(np.float64)
+    pose = poses_at_start(model)[s]
     turned = rotate(pose[3:], np.eye(3)).T
     return 0.5 * (low + high), np.abs(turned) @ (0.5 * (high - low))

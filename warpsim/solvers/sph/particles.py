@@ -16,8 +16,8 @@ from ..neighbours.cluster_list import SIZE, ClusterList
 from ..neighbours.serpentine import Serpentine
 from ..particles.origin import from_origin, in_world
 from ..scene.memory import Memory, refill_all, require, require_permutation, require_range
-from .around import IN_GRID, IN_GRID_BY_WORLD, LISTED, LISTED_BY_WORLD, WALL, WATER, WATER_IN_GRID, Around, Launched
-from .around import Near
+from .around import IN_GRID, IN_GRID_BY_WORLD, LISTED, LISTED_BY_SHORT_WORLD, LISTED_BY_WORLD, WALL, WATER
+from .around import WATER_IN_GRID, Around, Launched, Near
 from .places import Places
 from .sampling import Rows
 
@@ -99,8 +99,8 @@ class Particles(Fixed):
         worlds = np.arange(model.world_count) if many else None
         self.around_water = ClusterList(self.grid, 0, places.water, period, worlds)
         self.around_walls = ClusterList(self.water_grid, n, places.walls, period, worlds if many else [WATER])
-        self.moving = Moving[model.dtype](self.number, self.x, self.v, self.rho, self.mass, self.pull)
-        arrays = [getattr(self.moving, name) for name in type(self.moving).fields]
+        self._moving = Moving[model.dtype](self.number, self.x, self.v, self.rho, self.mass, self.pull)
+        arrays = [getattr(self._moving, name) for name in type(self._moving).fields]
         copies = [empty(a.size, a.dtype, device, requires_grad=a.requires_grad) for a in arrays]
         self._before, self._copies = Moving[model.dtype](*copies), list(zip(copies, arrays, strict=True))
         self.seen = zeros(total, model.vec3, device)
@@ -175,8 +175,8 @@ class Particles(Fixed):
         )
         many = self.model.world_count > 1
         if listed:
-            search = LISTED_BY_WORLD if many else LISTED
-            return Near(True, *(Launched(search, a, row.dim) for a, row in zip((water, walls), lists, strict=True)))
+            both = [(LISTED_BY_SHORT_WORLD if row.has_short else LISTED_BY_WORLD) if many else LISTED for row in lists]
+            return Near(True, *map(Launched, both, (water, walls), [row.dim for row in lists]))
         searches = (IN_GRID_BY_WORLD, IN_GRID_BY_WORLD) if many else (IN_GRID, WATER_IN_GRID)
         return Near(False, Launched(searches[0], water, self.water), Launched(searches[1], walls, self.walls))
 
@@ -195,7 +195,7 @@ class Particles(Fixed):
         self.serpentine.update(self.x, self.water)
         for target, source in self._copies:
             copy(target, source)
-        args = [self.serpentine.order, self.water, self._before, self.moving, self.slot, self.seen]
+        args = [self.serpentine.order, self.water, self._before, self._moving, self.slot, self.seen]
         launch(_reorder, self.total, args, device=self.model.device)
         self.build_grid(width, period)
         self.around_water.rebuild(self.x, reach + self.skin)

@@ -19,6 +19,7 @@ from ...core.language import array, empty, kernel, launch, tid, uint64
 from ...errors import ModelError
 from ..scene.bands import check_band
 from ..scene.model import Model
+from ..scene.riding import poses_at_start
 from ..scene.rotations import rotate
 from ..scene.shapes import for_shape
 from .extents import ENDLESS, corners
@@ -84,15 +85,15 @@ def sample_shapes(model: Model, lattice: Lattice, corners: np.ndarray, bounds: n
 
 def _key(model: Model, s: int) -> object:
     """Equal for shapes with the same wall particles in their frame."""
-    arrays = (model.shape_scale[s : s + 1], model.shape_transform[s : s + 1], model.shape_heights[s])
-    return model.shape_type[s], id(model.shape_object[s]), *(a.numpy().tobytes() for a in arrays)
+    arrays = (model.shape_scale[s : s + 1].numpy(), poses_at_start(model)[s], model.shape_heights[s].numpy())
+    return model.shape_type[s], id(model.shape_object[s]), *(a.tobytes() for a in arrays)
 
 
 def _sample_world(
     model: Model, shapes: np.ndarray, lattice: Lattice, origin: np.ndarray, bounds: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Local and toward of the wall particles of a world, (n, 3), and the places of their shapes in a list, (n,)."""
-    poses = model.shape_transform.numpy().astype(np.float64)
+    poses = poses_at_start(model)
     spacing, depth, places, towards = lattice.spacing, lattice.depth, [np.empty((0, 3))], [np.empty((0, 3))]
     for s in shapes.tolist():
         check_band(model, s, depth, f"rows of wall particles {depth:g} m deep")
@@ -123,7 +124,7 @@ def _local(pose: np.ndarray, points: np.ndarray) -> np.ndarray:
 
 def in_world(model: Model, local: np.ndarray, shape: np.ndarray) -> np.ndarray:
     """Points (n, 3) in the frames of their shapes, by which they are ordered, as points of the world [m]."""
-    poses = model.shape_transform.numpy().astype(np.float64).reshape(-1, 7)
+    poses = poses_at_start(model)
     ends = np.searchsorted(shape, np.arange(len(poses) + 1))
     parts = [rotate(pose[3:], local[ends[s] : ends[s + 1]]) + pose[:3] for s, pose in enumerate(poses)]
     return np.concatenate([np.empty((0, 3)), *parts])
@@ -158,7 +159,7 @@ def _sample(
     if dim == 2:
         axes[2] = origin[2:]
     points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
-    pose = model.shape_transform.numpy()[s].astype(np.float64)
+    pose = poses_at_start(model)[s]
     away, normal = distances(model, s, pose, points, 2.0 * depth)
     near = (away <= 0.5 * spacing) & (away > -depth)
     points, away, normal = points[near], away[near], normal[near]

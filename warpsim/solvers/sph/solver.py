@@ -23,6 +23,7 @@ from ..particles.statistics import longest
 from ..scene.checks import check_step, count_or_none, flag, model_problem, refuse
 from ..scene.control import Control, advance_shapes
 from ..scene.model import Model
+from ..scene.riding import Riding, poses_at_start
 from ..scene.state import State
 from . import saved, timestep
 from .checks import FASTEST, MARGIN, check_choices, check_lengths, check_sheet, check_tension, corners_of
@@ -120,7 +121,7 @@ class SolverSPH(Fixed):
         self.particles = self._make_particles(corners, streams, overlaps)
         self._forces = Forces[model.dtype](self.particles.pull, self.particles.a, self.particles.mix)
         self._graphs = GraphCache(model.device, _GRAPHS)
-        self.resting = model.control()
+        self.resting, self._riding = model.control(), Riding(model)
 
     @property
     def support(self) -> float:
@@ -168,13 +169,14 @@ class SolverSPH(Fixed):
         """
         control = self.resting if control is None else control
         check_step(self, "poured" if self.streams else "particle_rho", (state_in, state_out), control, contacts, dt)
+        control = self._riding.place(control, state_in)
         substeps = self._choose_substeps(state_in, dt)
         self._begin(state_in, control, dt / substeps)
         for _ in range(substeps):
             self._run_substep(control, dt / substeps, substeps)
         p = self.particles
         into = [state_out.particle_q, state_out.particle_rest, state_out.particle_qd, state_out.particle_rho]
-        self._run(store, p.water, self.origin, p.moving, *into)
+        self._run(store, p.water, self.origin, p._moving, *into)
         if self.streams:
             copy(state_out.poured, self._poured)
         self._put(steps=self.steps + 1)
@@ -188,7 +190,7 @@ class SolverSPH(Fixed):
         p, model = self.particles, self.model
         p.weigh_as(model.particle_mass)
         moving = [state.particle_q, state.particle_rest, state.particle_qd, state.particle_rho, state.particle_f]
-        self._run(load, p.water, self.origin, *moving, model.particle_mass, p.moving)
+        self._run(load, p.water, self.origin, *moving, model.particle_mass, p._moving)
         if model.shape_count:
             self._run(place_shapes, model.shape_count, self.origin, control.shape_transform, self._pose)
             self.shape_force.zero_()
@@ -356,7 +358,7 @@ class SolverSPH(Fixed):
         """What every step fills before it reads it, for `wp.checkpoint(..., scratch=solver.scratch)`."""
         waiting = [self.barriers.waiting] if self.streams else []  # none writes it elsewhere
         own = [self._pose, self._poured, self.shape_force]
-        return [*self.particles.scratch, *self.barriers.scratch, *waiting, *own]
+        return [*self.particles.scratch, *self.barriers.scratch, *self._riding.scratch, *waiting, *own]
 
     @property
     def wall_count(self) -> int:
@@ -374,7 +376,7 @@ class SolverSPH(Fixed):
         """Of shapes at the end of the last step, from `origin` [m], (shapes, 7); before any, as the model has them."""
         if self.steps:
             return self._pose.numpy().astype(np.float64)
-        poses = self.model.shape_transform.numpy().astype(np.float64)
+        poses = poses_at_start(self.model)
         return poses - np.concatenate([np.array(self.origin, dtype=np.float64), np.zeros(4)])
 
     def present(self, state: State) -> np.ndarray:

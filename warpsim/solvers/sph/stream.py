@@ -67,7 +67,7 @@ class FluidNozzle(Nozzle):
     def hold(self, origin: object, poured: array, p: Particles, waiting: array, fluid: object, reach: float) -> None:
         """Put those that wait in line, note in `waiting` that they do, and give all the mass that is felt."""
         nozzle = [self.line, poured[self.number :], self.position, self.velocity, self.model.particle_mass]
-        launch(_hold_waiting, p.water, [origin, *nozzle, fluid, reach, p.moving, waiting], device=self.model.device)
+        launch(_hold_waiting, p.water, [origin, *nozzle, fluid, reach, p._moving, waiting], device=self.model.device)
 
     def calm(self, poured: array, p: Particles) -> None:
         """Let no force act on those that wait."""

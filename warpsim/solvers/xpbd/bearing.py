@@ -20,7 +20,7 @@ import numpy as np
 from ...core.language import Float, Kernel, Mat, Vec, array, dot, func, int32, inverse, kernel, launch, matrix_from_cols
 from ...core.language import matrix_from_rows, matrix_type, min, outer, tid, transpose, vec4i, vector, zeros
 from ...core.runtime.arrays.fixed import Fixed
-from ..particles.mass import inverse_mass
+from ..scene.inverse_mass import inverse_mass
 from .particle import apply_impulse, position
 from .statics import Patterns
 

@@ -33,19 +33,6 @@ def check_owners(
     model.check_replaced("model")
 
 
-def check_gradients(model: Model, state_in: State, state_out: State, control: Control) -> None:
-    """Raise `StateError` for a state that would cut gradients on their way, which leaves wrong ones behind it."""
-    if state_out.particle_q.requires_grad and state_out.particle_qd.requires_grad:
-        return
-    sources = {"state_in": state_in.arrays, "control": control.arrays, "the model": vars(model)}
-    for name, arrays in sources.items():
-        if any(getattr(a, "requires_grad", False) for a in arrays.values()):
-            raise StateError(
-                f"state_out has no gradients, and {name} has: on a tape they would end here\n"
-                "help: model.state(requires_grad=True) for every state of a rollout"
-            )
-
-
 def as_contacts(
     contacts: Contacts | SurfaceContacts | Sequence[Contacts | SurfaceContacts] | None,
 ) -> tuple[Contacts | SurfaceContacts, ...]:

@@ -24,7 +24,7 @@ import numpy as np
 
 from ...core.language import Kernel, array, launch, zeros
 from ...core.runtime.arrays.fixed import Fixed
-from .coloring import Coloring
+from ..scene.coloring import Coloring
 from .jacobi import Copies
 
 if TYPE_CHECKING:

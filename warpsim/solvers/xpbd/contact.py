@@ -36,7 +36,7 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 from ...core.language import Array, Float, Transform, Vec, abs, array, array2d, clamp, cross, dot, func, generic_struct
-from ...core.language import int32, kernel, launch, length, max, min, sqrt, tid, uint64, vector
+from ...core.language import int32, int64, kernel, launch, length, max, min, sqrt, tid, uint64, vector
 from ...core.runtime.arrays.fixed import Fixed
 from ...core.lib.quaternions import quat_rotate
 from ...core.lib.spatial import spatial_bottom, spatial_top
@@ -44,7 +44,7 @@ from ...core.lib.transforms import transform_get_rotation
 from ..contact.contacts import note_filled
 from ..scene.shapes import DISTANCE, ShapeType, advance_pose, surface_velocity, to_shape
 from .friction import friction_loss
-from .hits import Colliding, bounce_with, carry_on_with, hit_functions, pair_in
+from .hits import Colliding, Obstacles, attachment_keys, bounce_with, carry_on_with, feel, hit_functions, pair_in
 from .particle import move_to, position
 from .strikes import strike_turning_with, strike_with
 from .ways import CONVEX, LINES, ROUND, THIN, VESSELS, enters, has_direction, recheck_with, sweep_with
@@ -64,7 +64,8 @@ _STEADY = 0.01  # of what curvature makes: how fast a wall may come by turning t
 @generic_struct
 class Obstacle:
     """One shape in a substep, or one of each world. s: its number; numbers: those by world, of particles from `first`
-    on, where a model has several. source: see `shapes`. deepest: of `ShapeContactConstraints` [m]. h: time [s]."""
+    on, where a model has several. source: see `shapes`. deepest: of `ShapeContactConstraints` [m]. h: time [s]. force,
+    share: see `hits.Obstacles`."""
 
     s: int32
     first: int32
@@ -72,10 +73,35 @@ class Obstacle:
     source: uint64
     deepest: Float
     h: Float
+    share: Float
+    force: Array[Vec[6, Float]]
+
+
+@generic_struct
+class Touch:
+    """How a particle that is in a shape at the end of a substep came there.
+
+    depth: how deep it is [m]. touched: the part of the substep in contact; struck: the same after an impact, or below
+    zero. slow: how fast an arrival has to be that bounces [m/s]. bend: by what the mean velocity along the normal is
+    above that of the surface [m/s]. n: the normal; u: the velocity of the surface [m/s]. way: in the frame of the
+    shape, as it is turned at the end [m]. missing: what the velocity afterwards is short of, see `speed_lost` [m/s].
+    face: the one that an impact met, see `strikes`.
+    """
+
+    depth: Float
+    touched: Float
+    struck: Float
+    slow: Float
+    bend: Float
+    n: Vec[3, Float]
+    u: Vec[3, Float]
+    way: Vec[3, Float]
+    missing: Vec[3, Float]
+    face: Vec[4, Float]
 
 
 class ShapeContactConstraints(Fixed):
-    """Particles against every shape, one launch each.
+    """Particles against every shape but those that they are attached to, one launch each.
 
     depth [m]: how deep inside of a mesh or volume a particle may be and still be led out.
     """
@@ -83,6 +109,8 @@ class ShapeContactConstraints(Fixed):
     def __init__(self, model: Model, depth: float):
         self.model, self.depth = model, model.dtype(depth)
         self.many, groups = model.world_count > 1, model.shape_groups
+        keys = attachment_keys(model.attachment_particle.numpy(), model.attachment_shape.numpy())
+        self._rides, self._ridden = len(keys) > 0, array(keys, dtype=int64, device=model.device)
         thin = [group for group in groups if model.shape_type[group.shape] in THIN]
         alone = len(groups) == 1 and model.shape_type[groups[0].shape] in CONVEX
         self.rechecked = [] if alone else thin
@@ -104,8 +132,8 @@ class ShapeContactConstraints(Fixed):
         for group in m.shape_groups:
             kind, heights = m.shape_type[group.shape], m.shape_heights[group.shape]
             placed_by = [workspace.pose, control.shape_velocity, *surface, heights, control.gravity]
-            collide = collide_with(kind, workspace.slots, bool(self.rechecked), self.many)
-            launch(collide, group.count, [self._obstacle(group, h), moving, *placed_by], device=m.device)
+            collide = collide_with(kind, workspace.slots, bool(self.rechecked), self.many, self._rides, workspace.feels)
+            launch(collide, group.count, [self._obstacle(group, workspace, h), moving, *placed_by], device=m.device)
 
     def recheck(self, control: Control, workspace: Workspace, shove: array, h: float) -> None:
         """Lead the ways of particles that shapes have pushed past thin shapes."""
@@ -113,24 +141,26 @@ class ShapeContactConstraints(Fixed):
         for line, group in itertools.product(LINES, self.rechecked):
             heights = m.shape_heights[group.shape]
             surface = [m.shape_margin, m.shape_restitution, m.shape_scale, heights, control.gravity]
-            args = [line, self._obstacle(group, h), moving, workspace.pose, control.shape_velocity, *surface]
-            recheck = recheck_with(m.shape_type[group.shape], workspace.slots, self.many)
+            args = [line, self._obstacle(group, workspace, h), moving, workspace.pose, control.shape_velocity, *surface]
+            recheck = recheck_with(m.shape_type[group.shape], workspace.slots, self.many, self._rides)
             launch(recheck, group.count, args, device=m.device)
 
-    def _obstacle(self, group: ShapeGroup, h: float) -> Any:
-        source = self.model.shape_source[group.shape]
-        return Obstacle[self.model.dtype](group.shape, group.first, group.numbers, source, self.depth, h)
+    def _obstacle(self, group: ShapeGroup, w: Workspace, h: float) -> Any:
+        place = [group.shape, group.first, group.numbers, self.model.shape_source[group.shape]]
+        return Obstacle[self.model.dtype](*place, self.depth, h, w.share, w.shape_force)
 
     def _particles(self, w: Workspace, shove: array) -> Any:
         m = self.model
         notes = [*w.hit, *w.push, *w.rub, *w.met, w.leg, w.bounced, shove]
-        return Colliding[m.dtype](m.particle_radius, w.start, w.v, w.x, *notes, m.particle_world)
+        return Colliding[m.dtype](m.particle_radius, w.start, w.v, w.x, *notes, m.particle_world, self._ridden)
 
     def bounce(self, control: Control, workspace: Workspace, shove: array, h: float) -> None:
         """Velocities of all particles, of which some met shapes; shove: see `hits.Colliding`."""
         m, w = self.model, workspace
-        args = [w.pose, control.shape_velocity, m.shape_mu, m.shape_mu_static, h, w.v]
-        launch(bounce_with(w.slots), m.particle_count, [self._particles(w, shove), *args], device=m.device)
+        surface = [w.pose, control.shape_velocity, m.shape_mu, m.shape_mu_static]
+        obstacles = Obstacles[m.dtype](*surface, w.shape_force, w.share)
+        args = [self._particles(w, shove), obstacles, h, w.v]
+        launch(bounce_with(w.slots, w.feels), m.particle_count, args, device=m.device)
 
     def carry_on(self, workspace: Workspace, shove: array) -> None:
         """`workspace.onward`: velocities of the arrival, as shapes have turned them."""
@@ -247,19 +277,21 @@ def touch_with(distance: Func, shape_type: ShapeType) -> Any:
 
     @func
     def touch(
-        shape: Any, moving: Any, i: int32, free: Vec[3, Float], keep: Float, depth: Float, inward: Vec[3, Float],
-        left: Float, pose: Transform[Float], twist: Vec[6, Float], scale: Vec[3, Float], heights: Array[Float, 2],
+        shape: Any,
+        moving: Any,
+        i: int32,
+        free: Vec[3, Float],
+        keep: Float,
+        depth: Float,
+        inward: Vec[3, Float],
+        left: Float,
+        pose: Transform[Float],
+        twist: Vec[6, Float],
+        scale: Vec[3, Float],
+        heights: Array[Float, 2],
         gravity: Vec[3, Float],
-    ) -> tuple[
-        Float, Float, Float, Float, Float, Vec[3, Float], Vec[3, Float], Vec[3, Float], Vec[3, Float], Vec[4, Float]
-    ]:  # fmt: skip
-        """free: its velocity before; left: of the substep after a swept impact, or below zero.
-
-        The depth [m]; the part of the substep in contact; the same after an impact, or below zero; how fast an arrival
-        has to be that bounces [m/s]; by what the mean velocity along the normal is above that of the surface [m/s];
-        the normal; the velocity of the surface; the way in the frame of the shape, as it is turned at the end [m]; what
-        the velocity afterwards is short of (`speed_lost`) [m/s]; the face that an impact met (`strikes`).
-        """
+    ) -> Any:
+        """A `Touch`. free: its velocity before; left: of the substep after a swept impact, or below zero."""
         begun, p, h = moving.start[i], position(moving.x[i]), shape.h
         fall, missing, face = h * length(gravity), 0.0 * moving.start[i], 0.0 * moving.x[i]
         rotation, past = transform_get_rotation(pose), advance_pose(pose, twist, -h)
@@ -288,15 +320,23 @@ def touch_with(distance: Func, shape_type: ShapeType) -> Any:
             depth, n, u, touched, face = strike_turning(
                 shape, begun, p, keep, depth, n, left, pose, twist, scale, heights
             )  # fmt: skip
-        return depth, touched, left, slow, bend, n, u, way, missing, face
+        return Touch[type(depth)](depth, touched, left, slow, bend, n, u, way, missing, face)
 
     return touch
 
 
+@func
+def begin_way(moving: Any, i: int32, s: int32, at: Vec[3, Float], left: Float) -> None:
+    """Note where a shape has sent a particle on a new way, as so much of the substep was left."""
+    moving.leg[i] = vector(at[0], at[1], at[2], left)
+    moving.bounced[i] = s + 1
+
+
 @functools.cache
-def collide_with(shape_type: ShapeType, slots: int, looks: bool, many: bool) -> Any:
-    """The kernel for a type of shape. slots: see `hits`; looks: whether new ways are swept; many: worlds, or one."""
-    distance, hits, pair = DISTANCE[shape_type], hit_functions(slots), pair_in(many)
+def collide_with(shape_type: ShapeType, slots: int, looks: bool, many: bool, rides: bool, feels: bool) -> Any:
+    """The kernel for a type of shape. slots: see `hits`; looks: whether new ways are swept; many, rides: see
+    `hits.pair_in`; feels: whether the shape notes its force."""
+    distance, hits, pair = DISTANCE[shape_type], hit_functions(slots), pair_in(many, rides)
     hollowed = shape_type not in CONVEX
     detect = detect_with(distance, shape_type in THIN, shape_type is ShapeType.HEIGHTFIELD)
     touch, lead_back = touch_with(distance, shape_type), lead_back_with(distance, shape_type)
@@ -315,39 +355,39 @@ def collide_with(shape_type: ShapeType, slots: int, looks: bool, many: bool) -> 
             begun = moving.start[i]
             if looks and hollowed:
                 if left > 0.0:  # what goes along a shape, and not into it, may still meet another part of it
-                    moving.leg[i] = vector(begun[0], begun[1], begun[2], 1.0 + 0.0 * keep)
-                    moving.bounced[i] = s + 1
+                    begin_way(moving, i, s, begun, 1.0 + 0.0 * keep)
             if deep > 0.0 and has_direction(inward):
                 slot = hits.slot_of(moving, i, s)
                 free = hits.turned_before(moving, i, slot, moving.v[i])
-                depth, touched, struck, slow, bend, n, u, way, missing, face = touch(
+                met = touch(
                     shape, moving, i, free, keep, deep, inward, left, pose[s], twist[s], scale[s], heights, gravity[own]
-                )  # fmt: skip
-                arrival = dot(free - u, n)
+                )
+                n, struck = met.n, met.struck
+                arrival = dot(free - met.u, n)
                 e, gained = h * 0.0, h * 0.0  # the second along n from gravity since the impact
-                if arrival < -slow:
+                if arrival < -met.slow:
                     e = restitution[s]
-                    gained = dot(gravity[own], n) * min(-depth / arrival, h)
-                leaving = max((1.0 + e) * gained - e * arrival, h * 0.0) + dot(u, n) + bend
+                    gained = dot(gravity[own], n) * min(-met.depth / arrival, h)
+                leaving = max((1.0 + e) * gained - e * arrival, h * 0.0) + dot(met.u, n) + met.bend
                 hit = vector(n[0], n[1], n[2], leaving)
-                away = (1.0 + e) * depth
-                slid = friction_loss(touched * (way - dot(way, n) * n), mu[s] * away, mu_static[s] * away)
-                back = lead_back(shape, p + away * n - slid, keep, pose[s], scale[s], heights, struck, face)
+                away = (1.0 + e) * met.depth
+                slid = friction_loss(met.touched * (met.way - dot(met.way, n) * n), mu[s] * away, mu_static[s] * away)
+                back = lead_back(shape, p + away * n - slid, keep, pose[s], scale[s], heights, struck, met.face)
                 moves = vector(away * n[0] + back[0], away * n[1] + back[1], away * n[2] + back[2], away)
                 lost = hits.rubbed_by(moving, i, slot, s)
-                if struck > 0.0 and arrival < -slow:
-                    more, gain = hits.rub(moving, i, slot, s, hit, u, mu[s], mu_static[s], h)
+                if struck > 0.0 and arrival < -met.slow:
+                    more, gain = hits.rub(moving, i, slot, s, hit, met.u, mu[s], mu_static[s], h)
                     d, lost = away * n + back - slid, lost + more
                     moves = vector(d[0], d[1], d[2], h * gain)
                 if hits.met_in(moving, i, slot) != s:
-                    moves = moves - vector(h * missing[0], h * missing[1], h * missing[2], 0.0 * h)
+                    moves = moves - vector(h * met.missing[0], h * met.missing[1], h * met.missing[2], 0.0 * h)
                 end = p + away * n + back - slid
                 moving.x[i] = move_to(a, end)  # written at i only, and read before: so strips may run as lanes
                 hits.note(moving, i, slot, s, hit, moves + hits.pushed_by(moving, i, slot, s), lost)
+                if feels:  # what moves a particle, and is no push: `bounce` knows only pushes
+                    feel(shape.force, s, pose[s], a, (shape.share / h) * (end - p - position(moves)))
                 if looks:
                     if left > 0.0 or length(end - begun) > moving.radius[i]:
-                        at = begun + (1.0 - touched) * (p - begun)
-                        moving.leg[i] = vector(at[0], at[1], at[2], touched)
-                        moving.bounced[i] = s + 1
+                        begin_way(moving, i, s, begun + (1.0 - met.touched) * (p - begun), met.touched)
 
     return collide

@@ -12,8 +12,13 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...core.language import Array, Float, Vec, array, int32
+import numpy as np
+
+from ...core.language import Array, Float, Transform, Vec, array, atomic_add, cross, int32, int64
 from ...core.language import dot, func, generic_struct, kernel, max, min, tid
+from ...core.lib.sampling import lower_bound
+from ...core.lib.spatial import spatial_joined
+from ...core.lib.transforms import transform_get_translation
 from ..scene.shapes import surface_velocity
 from .friction import friction_loss
 from .particle import correct_velocity, position
@@ -23,6 +28,8 @@ if TYPE_CHECKING:
 
 MOST = 3
 """Shapes that a particle remembers."""
+_PARTICLE = 2**32
+"""What the number of a particle is multiplied by in keys of particles and shapes."""
 
 
 @generic_struct
@@ -34,7 +41,7 @@ class Colliding:
     part of that along the normal with which friction has been counted [m]. rub0, ...: what friction took of velocities
     at the moments of impacts [m/s]. (An array for each, so that lanes know elements of their own.) leg, bounced: ways
     after pushes, see `ways.recheck_with`. shove: how far impacts with particles moved them, which is no velocity [m];
-    empty where nothing but shapes is met.
+    empty where nothing but shapes is met. ridden: see `attachment_keys`.
     """
 
     radius: Array[Float]
@@ -57,11 +64,32 @@ class Colliding:
     bounced: array(dtype=int32)
     shove: Array[Vec[3, Float]]
     world: array(dtype=int32)
+    ridden: array(dtype=int64)
+
+
+@generic_struct
+class Obstacles:
+    """All shapes after a substep. pose, twist: now. mu, mu_static: of friction. force: what they feel, torque about
+    their origins and force [N m, N], of which a substep is so large a share: one by the time of the step [1/s]."""
+
+    pose: Array[Transform[Float]]
+    twist: Array[Vec[6, Float]]
+    mu: Array[Float]
+    mu_static: Array[Float]
+    force: Array[Vec[6, Float]]
+    share: Float
+
+
+def attachment_keys(particle: np.ndarray, shape: np.ndarray) -> np.ndarray:
+    """Keys of attachments to shapes, int64, ascending. particle, shape: of all attachments, shape -1 for the world."""
+    ridden = shape >= 0
+    return np.unique(particle[ridden].astype(np.int64) * _PARTICLE + shape[ridden])
 
 
 @functools.cache
-def pair_in(many: bool) -> Any:
-    """Which particle a thread has, and which shape may meet it; many: that of its world, where there are several."""
+def pair_in(many: bool, rides: bool) -> Any:
+    """Which particle a thread has, and which shape may meet it. many: that of its world, where there are several;
+    rides: whether particles are attached to shapes, which then are no obstacles to them."""
 
     @func
     def pair(shape: Any, moving: Any, k: int32) -> tuple[int32, int32, int32, bool]:
@@ -72,9 +100,21 @@ def pair_in(many: bool) -> Any:
             own = moving.world[i]
             s = shape.numbers[own]
             there = s >= 0
+        if rides:
+            key = int64(i) * _PARTICLE + int64(s)
+            there = there and moving.ridden[lower_bound(moving.ridden, key)] != key
         return i, own, s, there
 
     return pair
+
+
+@func
+def feel(
+    force: Array[Vec[6, Float]], s: int32, pose: Transform[Float], a: Vec[4, Float], change: Vec[3, Float]
+) -> None:  # fmt: skip
+    """Add to the torque about its origin and the force of a shape what changes the velocity of a particle [m/s^2]."""
+    push, arm = -change / a[3], position(a) - transform_get_translation(pose)
+    atomic_add(force, s, spatial_joined(cross(arm, push), push))
 
 
 @func
@@ -279,8 +319,8 @@ def note_with(slots: int) -> Any:
 
 
 @functools.cache
-def bounce_with(slots: int) -> Any:
-    """The kernel of velocities, for particles that remember so many shapes."""
+def bounce_with(slots: int, feels: bool) -> Any:
+    """The kernel of velocities, for particles that remember so many shapes; feels: whether shapes note their forces."""
     hits = hit_functions(slots)
 
     @func
@@ -299,30 +339,31 @@ def bounce_with(slots: int) -> Any:
             after = after - friction_loss(slip - dot(slip, n) * n, mu * rest, mu_static * rest)
         return after
 
+    @func
+    def turn(obstacles: Any, a: Vec[4, Float], u: Vec[3, Float], met: int32, hit: Vec[4, Float], push: Float,
+             lost: Vec[3, Float]) -> Vec[3, Float]:  # fmt: skip
+        """The velocity after the impact with the shape in a slot, which may be empty."""
+        after = u
+        if met != 0:
+            s = met - 1
+            mu, mu_static = obstacles.mu[s], obstacles.mu_static[s]
+            after = leave(u, position(a), hit, push, lost, obstacles.pose[s], obstacles.twist[s], mu, mu_static)
+            if feels:
+                feel(obstacles.force, s, obstacles.pose[s], a, obstacles.share * (after - u))
+        return after
+
     @kernel
-    def bounce(
-        moving: Any, pose: array(dtype=Any), twist: array(dtype=Any), mu: array(dtype=Any),
-        mu_static: array(dtype=Any), h: Any, v: array(dtype=Any),
-    ):  # fmt: skip
+    def bounce(moving: Any, obstacles: Any, h: Any, v: array(dtype=Any)):
         """Velocities, as `update_velocity` has them; of what met obstacles, components along normals are replaced, and
         what that adds is an impulse with friction."""
         i = tid()
         a = moving.x[i]
-        p, u = position(a), hits.unpushed(moving, i, correct_velocity(v[i], moving.start[i], a, h), h)
-        first = moving.met0[i]
-        if first != 0:
-            s, push = first - 1, moving.push0[i][3] / h
-            u = leave(u, p, moving.hit0[i], push, moving.rub0[i], pose[s], twist[s], mu[s], mu_static[s])
+        u = hits.unpushed(moving, i, correct_velocity(v[i], moving.start[i], a, h), h)
+        u = turn(obstacles, a, u, moving.met0[i], moving.hit0[i], moving.push0[i][3] / h, moving.rub0[i])
         if slots > 1:
-            second = moving.met1[i]
-            if second != 0:
-                s, push = second - 1, moving.push1[i][3] / h
-                u = leave(u, p, moving.hit1[i], push, moving.rub1[i], pose[s], twist[s], mu[s], mu_static[s])
+            u = turn(obstacles, a, u, moving.met1[i], moving.hit1[i], moving.push1[i][3] / h, moving.rub1[i])
         if slots > 2:
-            third = moving.met2[i]
-            if third != 0:
-                s, push = third - 1, moving.push2[i][3] / h
-                u = leave(u, p, moving.hit2[i], push, moving.rub2[i], pose[s], twist[s], mu[s], mu_static[s])
+            u = turn(obstacles, a, u, moving.met2[i], moving.hit2[i], moving.push2[i][3] / h, moving.rub2[i])
         v[i] = u
 
     return bounce

@@ -9,7 +9,7 @@ import functools
 from typing import Any
 
 from ...core.language import Float, Vec, array, func, int32, kernel, tid, vector
-from ..particles.mass import inverse_mass
+from ..scene.inverse_mass import inverse_mass
 
 
 @func

@@ -15,6 +15,7 @@ def arguments(solver: SolverXPBD) -> dict[str, Any]:
     """See `Savable`."""
     own = {name: getattr(solver, name) for name in ("model", "substeps", "iterations", "bending", "check", "order")}
     depth, density = float(solver.contact.depth), float(solver.aerodynamics.density)
+    own["shape_forces"] = solver.workspace.feels
     rest = {"damping": float(solver.damping), "relaxation": solver.relaxation}
     return {**own, **rest, "contact_depth": depth, "air_density": density}
 

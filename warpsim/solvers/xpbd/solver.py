@@ -22,9 +22,10 @@ from ..contact.surface_contacts import SurfaceContacts
 from ..graph_cache import GraphCache
 from ..particles.statistics import first_not_finite
 from ..scene.bands import check_contact_bands
-from ..scene.checks import check_call, count, flag, model_problem, refuse
-from ..scene.control import Control
+from ..scene.checks import check_call, check_gradients, count, flag, model_problem, refuse
+from ..scene.control import Control, follow_model
 from ..scene.model import Model
+from ..scene.riding import Riding
 from ..scene.state import State
 from ..scene.world_rows import of_world
 from . import saved
@@ -32,7 +33,7 @@ from .aerodynamics import AIR, Aerodynamics
 from .alarms import Alarms
 from .attachment import Attachments
 from .bending import DIHEDRAL, ISOMETRIC, Bending
-from .checks import as_contacts, as_time, check_gradients, check_numbers, check_owners, is_number
+from .checks import as_contacts, as_time, check_numbers, check_owners, is_number
 from .contact import ShapeContactConstraints, place_shapes
 from .distance import Springs
 from .hits import retract
@@ -66,6 +67,7 @@ class SolverXPBD(Fixed):
     raise `DivergenceError`; warn of the first spring or membrane with a strain above 0.5 (`StrainWarning`), of the
     first particle or edge in a shape, with `SurfaceContacts` of the first edge through a triangle, and with `Contacts`
     of the first two particles that they missed (`CrossingWarning`). Slow: the host waits for each of them.
+    shape_forces: whether `shape_force` is measured; it always is in models with bodies.
 
     A step with the same states, control and time step as an earlier one is replayed as one native call. On a tape a
     step is recorded launch by launch; states may be fresh for each step or overwritten.
@@ -78,7 +80,7 @@ class SolverXPBD(Fixed):
     def __init__(
         self, model: Model, substeps: int | str | AutoSubsteps = 10, iterations: int = 1, damping: float = 0.0,
         bending: str = DIHEDRAL, contact_depth: float = 0.05, air_density: float = AIR, check: bool = False,
-        order: str = COLORED, relaxation: float = 1.0,
+        order: str = COLORED, relaxation: float = 1.0, shape_forces: bool = False,
     ):  # fmt: skip
         refuse((model_problem(model),))
         check_contact_bands(model)
@@ -92,7 +94,7 @@ class SolverXPBD(Fixed):
         self._chooser = SubstepChooser(model, self.iterations)
         self.substeps, self.damping = substeps, damping
         self.steps = 0
-        self.workspace = Workspace(model)
+        self.workspace = Workspace(model, flag(shape_forces, "shape_forces") or model.body_count > 0)
         self.bending, self.order, self.relaxation = bending, order, float(relaxation)
         self.constraints = self._constraints(self.iterations > 1)
         self.contact = ShapeContactConstraints(model, contact_depth)
@@ -100,7 +102,7 @@ class SolverXPBD(Fixed):
         self.surface_contact = SurfaceContactConstraints(model)
         self.sweeps = Sweeps(model)
         self.aerodynamics = Aerodynamics(model, air_density)
-        self._rest = model.control()
+        self._rest, self._riding = model.control(), Riding(model)
         self._graphs = GraphCache(model.device, _GRAPHS)
         self._alarms = Alarms(model)
         self._damped: list[str] = []
@@ -146,9 +148,10 @@ class SolverXPBD(Fixed):
         control = self.resting if control is None else control
         contacts, dt = as_contacts(contacts), as_time(dt)
         check_owners(self.model, state_in, state_out, control, contacts)
-        arguments = (state_in, state_out, control, contacts, dt)
         if active():
-            check_gradients(self.model, state_in, state_out, control)
+            check_gradients(self.model, (state_in, state_out), control, ("particle_q", "particle_qd"))
+        control = self._riding.place(control, state_in)
+        arguments = (state_in, state_out, control, contacts, dt)
         chosen = self._choose_substeps(state_in, control, contacts, dt)
         differentiable = bool(active()) or current_graph() is not None or may_run_again()
         self._damped = [name for name, c in self.constraints.items() if c.damps(differentiable)]
@@ -189,6 +192,7 @@ class SolverXPBD(Fixed):
         """The algorithm of XPBD with substeps."""
         h = dt / self._count
         self._load(state_in)
+        self.workspace.begin_step(dt)
         self._require_finite("its beginning")
         for touching in contacts:
             touching.begin_step(state_in.particle_q, state_in.particle_qd, dt)
@@ -232,7 +236,7 @@ class SolverXPBD(Fixed):
             poses = [control.shape_transform, control.shape_velocity, real(t), w.pose]
             self._run(place_shapes, self.model.shape_count, *poses)
         if "attachments" in self.constraints:
-            self.constraints["attachments"].aim(control, w.pose, real(t))
+            self.constraints["attachments"].aim(control, w, real(t), real(h))
 
     def _collide(
         self, control: Control, contacts: Sequence[Contacts | SurfaceContacts], h: float, first: bool
@@ -323,11 +327,7 @@ class SolverXPBD(Fixed):
     @property
     def resting(self) -> Control:
         """The control of steps that are given none: gravity, shapes and targets are the model's own arrays."""
-        rest, model = self._rest, self.model
-        for name in ("gravity", "shape_transform", "attachment_target"):
-            if getattr(rest, name) is not getattr(model, name):
-                setattr(rest, name, getattr(model, name))
-        return rest
+        return follow_model(self._rest)
 
     @property
     def iterations(self) -> int:
@@ -335,9 +335,15 @@ class SolverXPBD(Fixed):
         return self._iterations
 
     @property
+    def shape_force(self) -> array:
+        """Torque about the origin of each shape [N m] and force on it [N], mean over the last step, (shapes,) spatial
+        vectors: zeros but with `shape_forces=True`, or bodies."""
+        return self.workspace.shape_force
+
+    @property
     def scratch(self) -> list[Any]:
         """Arrays that every step fills before it reads them, for `wp.checkpoint(..., scratch=solver.scratch)`."""
-        own = [*self.workspace.arrays, *self.sweeps.arrays, *self.aerodynamics.scratch]
+        own = [*self.workspace.arrays, *self.sweeps.arrays, *self.aerodynamics.scratch, *self._riding.scratch]
         return [*own, *(a for c in self.constraints.values() for a in c.scratch)]
 
     def statistics(self, state: State) -> XPBDStatistics:
@@ -364,6 +370,7 @@ class SolverXPBD(Fixed):
         trial, own = self.model.state(requires_grad=False), self.constraints
         trial.assign(state)
         with keep_contents(a for touching in contacts for a in touching.readings):
+            control = self._riding.place(control, state)
             self._choose_substeps(state, control, contacts, dt)
             self._put(constraints=self._constraints(True))
             try:

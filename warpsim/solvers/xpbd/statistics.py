@@ -12,6 +12,7 @@ from ...core.language import determinant, kernel, launch, length, matrix_from_co
 from ..contact.crossings import deepest_edge, deepest_inside, first_crossing
 from ..particles.statistics import ParticleStatistics
 from ..scene.pressure import volume_inside
+from ..scene.riding import Riding
 from ..scene.world_rows import of_world
 from .substeps import SubstepChoice
 
@@ -92,8 +93,9 @@ class XPBDStatistics(ParticleStatistics):
         shape: all of it, and neither held nor attached; or the edge that is. control: says where shapes are; None:
         where the model has them.
         """
-        q, poses = self.state.particle_q, (self.model if control is None else control).shape_transform
         m = self.model
+        placed = Riding(m).place(m.control() if control is None else control, self.state)
+        q, poses = self.state.particle_q, placed.shape_transform
         return first_crossing(m, q) or deepest_inside(m, q, poses) or deepest_edge(m, q, poses)
 
     @cached_property

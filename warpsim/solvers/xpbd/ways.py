@@ -28,12 +28,13 @@ THIN = {
     ShapeType.BOX,
     ShapeType.CAPSULE,
     ShapeType.CYLINDER,
+    ShapeType.CONE,
     ShapeType.MESH,
     ShapeType.SDF,
     ShapeType.HOLLOW_MESH,
     ShapeType.HEIGHTFIELD,
 }  # what has another side to come out of
-CONVEX = {ShapeType.SPHERE, ShapeType.BOX, ShapeType.CAPSULE, ShapeType.CYLINDER}
+CONVEX = {ShapeType.SPHERE, ShapeType.BOX, ShapeType.CAPSULE, ShapeType.CYLINDER, ShapeType.CONE}
 VESSELS = {ShapeType.HOLLOW_SPHERE, ShapeType.HOLLOW_CYLINDER, ShapeType.HOLLOW_CAPSULE}
 ROUND = VESSELS | (CONVEX - {ShapeType.BOX})
 HOLLOWED = THIN - CONVEX  # of which a particle may meet several parts at once
@@ -149,10 +150,10 @@ def meet_with(slots: int) -> Any:
 
 
 @functools.cache
-def recheck_with(shape_type: ShapeType, slots: int, many: bool) -> Any:
-    """The kernel that sweeps new ways, for one type of shape, and particles that remember so many. many: whether there
-    are several worlds."""
-    distance, meet, pair = DISTANCE[shape_type], meet_with(slots), pair_in(many)
+def recheck_with(shape_type: ShapeType, slots: int, many: bool, rides: bool) -> Any:
+    """The kernel that sweeps new ways, for one type of shape, and particles that remember so many. many, rides: see
+    `hits.pair_in`."""
+    distance, meet, pair = DISTANCE[shape_type], meet_with(slots), pair_in(many, rides)
     sweep = sweep_with(distance, shape_type is ShapeType.HEIGHTFIELD, passes=True)
     wall_ahead, convex = wall_ahead_with(shape_type), shape_type in CONVEX
 

@@ -21,14 +21,16 @@ class Workspace(Fixed):
     substep began [m]. force: [N]. apart: x after contact between particles. touching: how many others a particle
     overlaps with, or has impacts with. arrival, onward, rebound: velocities before impacts, after those with
     shapes, and after all [m/s]. shove: see `self_contact.separate`.
-    pose: of shapes now. slots: how many shapes particles remember; hit, push, rub, met, leg, bounced:
+    pose: of shapes now. shape_force: what particles do to them; feels: whether it is measured; share: one by the time
+    of the step [1/s]. slots: how many shapes particles remember; hit, push, rub, met, leg, bounced:
     see `hits.Colliding`.
     """
 
-    def __init__(self, model: Model):
+    def __init__(self, model: Model, feels: bool):
         options: dict[str, Any] = {"device": model.device, "requires_grad": True}
         groups = model.shape_groups
         walls = most_met(groups, [MOST if model.shape_type[g.shape] in HOLLOWED else 1 for g in groups])
+        self._real, self.share = model.dtype, model.dtype(0.0)
         n, self.slots = model.particle_count, max(1, min(walls, MOST))
         sizes = [n if k < walls else 0 for k in range(MOST)]
         self.x = zeros(n, model.vec4, **options)
@@ -38,11 +40,18 @@ class Workspace(Fixed):
         self.still = zeros(0, model.vec3, **options)
         self.touching = zeros(n, int32, model.device)
         self.pose = zeros(model.shape_count, model.transform, **options)
+        self.shape_force, self.feels = zeros(model.shape_count, model.spatial_vector, **options), feels
         self.apart = zeros(n, model.vec4, **options)
         self.hit, self.push = (tuple(zeros(k, model.vec4, **options) for k in sizes) for _ in range(2))
         self.rub = tuple(zeros(k, model.vec3, **options) for k in sizes)
         self.met = tuple(zeros(k, int32, model.device) for k in sizes)
         self.bounced, self.leg = zeros(sizes[0], int32, model.device), zeros(sizes[0], model.vec4, **options)
+
+    def begin_step(self, dt: float) -> None:
+        """Nothing has been felt yet in a step of `dt` [s]."""
+        self._put(share=self._real(1.0 / dt))
+        if self.feels:
+            self.shape_force.zero_()
 
     @property
     def arrays(self) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Graph coloring: constraints of one color share no particle, so all of them may be solved at once.
+"""Graph coloring: constraints of one color share no particle or body, so all of them may be solved at once.
 
 Greedy (D. J. A. Welsh and M. B. Powell 1967): each constraint, in the order in which it was added, takes the lowest
 color that none of its particles has yet. A coloring of n constraints takes O(n) time, in one thread.
@@ -10,7 +10,7 @@ import itertools
 
 import numpy as np
 
-from ...core.language import array, array2d, int32, kernel, launch, uint64, zeros
+from ...core.language import array, array2d, func, int32, kernel, launch, uint64, zeros
 from ...core.runtime.arrays.fixed import Fixed
 from ...errors import ModelError
 
@@ -46,6 +46,15 @@ def greedy(indices: np.ndarray, particles: int) -> np.ndarray:
     raise AssertionError
 
 
+@func
+def lowest_free(taken: uint64, most: int32) -> int32:
+    """The lowest of `most` bits that is not taken; `most` where all are."""
+    bit = int32(0)
+    while bit < most and (taken >> uint64(bit)) & uint64(1) != uint64(0):
+        bit += 1
+    return bit
+
+
 @kernel
 def _take_lowest(
     rows: array2d(dtype=int32), base: int32, taken: array(dtype=uint64), colors: array(dtype=int32),
@@ -57,10 +66,8 @@ def _take_lowest(
             mask = uint64(0)
             for k in range(rows.shape[1]):
                 mask = mask | taken[rows[c, k]]
-            bit = int32(0)
-            while bit < 64 and (mask >> uint64(bit)) & uint64(1) != uint64(0):
-                bit += 1
-            if bit < 64:
+            bit = lowest_free(mask, _ROUND)
+            if bit < _ROUND:
                 colors[c] = base + bit
                 for k in range(rows.shape[1]):
                     taken[rows[c, k]] = taken[rows[c, k]] | (uint64(1) << uint64(bit))

@@ -1,0 +1,1 @@
+"""Rigid bodies with joints and contact: impulses in small substeps, with positions and velocities of second order."""

@@ -1,0 +1,1 @@
+"""Bodies and the matter around them, with forces both ways."""
