@@ -8,8 +8,8 @@ import pytest
 import warpsim as wp
 from warpsim.config import config
 from warpsim.core.emit import build as builder
-from warpsim.core.emit.cache import object_cache
 from warpsim.core.emit.cuda import tools as cuda_tools
+from warpsim.core.emit.disk.cache import object_cache
 from warpsim.core.emit.target import Options
 from warpsim.errors import DeviceError
 

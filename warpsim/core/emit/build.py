@@ -18,10 +18,10 @@ from ...errors import Location
 from ..frontend.translate.translator import shallow_enough
 from ..ir.dump import is_dumped, show
 from ..types.handles import ROWS, TABLE_NAME
-from .cache import object_cache
 from .compile_lock import CompileLock
 from .cuda import tools as cuda_tools
 from .cuda.code import KERNEL, CudaCode
+from .disk.cache import object_cache
 from .native import snippets, stacks
 from .native.cpp import cpp_source
 from .native.linker import NativeObject

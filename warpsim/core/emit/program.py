@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 from typing import NamedTuple
@@ -17,11 +17,9 @@ from ..passes.analysis.ownership import Own, own_indices
 from ..passes.reverse.adjoint_stencils import Gathered
 from ..passes.reverse.extra_params import Extras
 from ..passes.simplify.handle_params import HandleParam
-from ..types.answers import per_type
 from ..types.array_ref import ArrayRef
-from ..types.arrays import ArrayType, ValueType, type_name
-from ..types.structs import is_struct
-from .fingerprint import fingerprint
+from ..types.structs import full_name
+from .disk.fingerprint import fingerprint
 from .native import snippets
 from .target import Options
 
@@ -60,6 +58,17 @@ class Form(NamedTuple):
 PRIMAL = Form()
 
 
+class Text(NamedTuple):
+    """Digests of a program's text with the layouts of its structs, and of the places of its statements.
+
+    tells_places: whether its code depends on these whatever the options.
+    """
+
+    digest: str
+    places: str
+    tells_places: bool
+
+
 @dataclass(frozen=True)
 class Program:
     """A kernel after all passes, at fixed argument types."""
@@ -74,6 +83,8 @@ class Program:
     """The structures that the kernel reaches by ids; derived programs take them behind the kernel's own parameters."""
     gathered: Gathered | None = None
     """Of an adjoint, the same in two steps, where that is faster."""
+    has_own_gradients: bool = False
+    """Of a kernel, whether it calls functions with gradients or replays that the user wrote."""
 
     @property
     def uses(self) -> ArrayUses:
@@ -86,6 +97,20 @@ class Program:
         return frozenset(ref.position for ref in self.uses.changed if not (ref.path or ref.in_elements))
 
     @cached_property
+    def text(self) -> Text:
+        """Digests of its text."""
+        fn = self.fn
+        calls = any(snippets.units(fn)) or any(snippets.foreign(fn))
+        lines = "\n".join((str(self.ndim), print_function(fn), *struct_layouts(fn)))
+        return Text(sha256(lines), sha256("\n".join(check_places(fn))), has_checks(fn) or calls)
+
+    def with_plan(self, plan: AtomicPlan) -> Program:
+        """The same program with another plan of its atomics."""
+        other = replace(self, plan=plan)
+        vars(other)["text"] = self.text  # the plan is no part of it
+        return other
+
+    @cached_property
     def own(self) -> dict[ArrayRef, Own] | None:
         """What is a thread's own of these; None if it reaches other memory too."""
         return own_indices(self.fn, self.ndim)
@@ -93,12 +118,16 @@ class Program:
 
 def cache_key(program: Program, options: Options, processor: str) -> str:
     """A digest of all that decides the code: the program, layouts of structs, options, processor."""
-    fn = program.fn
-    parts = [fingerprint(), processor, repr(options), str(program.ndim), print_function(fn), *struct_layouts(fn)]
-    calls = any(snippets.units(fn)) or any(snippets.foreign(fn))
-    if has_checks(fn) or calls or options.verify or options.lineinfo:
-        parts.extend(check_places(fn))  # failed checks report them; other code does not depend on them
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+    text = program.text
+    parts = [fingerprint(), processor, repr(options), text.digest]
+    if text.tells_places or options.verify or options.lineinfo:
+        parts.append(text.places)  # failed checks report them; other code does not depend on them
+    return sha256("\n".join(parts))
+
+
+def sha256(text: str) -> str:
+    """The digest of a text in hexadecimal digits."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def has_checks(fn: Function) -> bool:
@@ -115,16 +144,6 @@ def struct_layouts(fn: Function) -> Iterator[str]:
         layout = full_name(value.type)
         if "{" in layout:
             yield layout
-
-
-@per_type
-def full_name(t: ValueType) -> str:
-    """The name of a type with the fields of structs in it."""
-    if isinstance(t, ArrayType):
-        return f"{t!r} of {full_name(t.dtype)}"
-    if is_struct(t):
-        return f"{t.__name__}{{{', '.join(f'{name} {full_name(f)}' for name, f in t.fields.items())}}}"
-    return type_name(t)
 
 
 def check_places(fn: Function) -> Iterator[str]:

@@ -317,7 +317,7 @@ FLAGS = re.compile(r"\b(?:fadd|fsub|fmul|fdiv|fcmp) (?:\w+ )*?(fast|reassoc|nnan
 
 
 def test_fast_math_flags_only_when_asked_for():
-    types = [wp.array(dtype=float)] * 2
+    types = [wp.array[float]] * 2
     plain, fast = (emitted(arithmetic, *types, fast_math=f).llvm for f in (False, True))
     assert not FLAGS.search(plain)
     assert {"fadd fast", "fsub fast", "fmul fast", "fdiv fast"} <= set(re.findall(r"f(?:add|sub|mul|div) fast", fast))
@@ -330,7 +330,7 @@ def test_sums_at_one_address_may_be_reordered_and_nothing_else():
         v = x[wp.tid()]
         wp.atomic_add(out, 0, v * v)
 
-    text = emitted(total, wp.array(dtype=float), wp.array(dtype=float)).llvm
+    text = emitted(total, wp.array[float], wp.array[float]).llvm
     assert FLAGS.findall(text) == ["reassoc"]
     assert "fmul float" in text
 
@@ -351,13 +351,13 @@ def test_huge_bodies_are_not_vectorised():
 
         return iterate
 
-    texts = [emitted(long(turns), wp.array(dtype=float)) for turns in (1, 500)]
+    texts = [emitted(long(turns), wp.array[float]) for turns in (1, 500)]
     assert [text.assembly["vectorize"] for text in texts] == [True, False]
 
 
 def test_the_symbol_and_its_signature():
     """`void kernel(args, begin, end, flags)`: what the pool calls."""
-    artefact = emitted(mark1, wp.array(dtype=int))
+    artefact = emitted(mark1, wp.array[int])
     memory = np.zeros(4, np.int32)
     header = np.array([0, 4, 1, 1, 1, 1, memory.ctypes.data, 0, 4, 4], np.uint64)
     signature = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)

@@ -55,7 +55,7 @@ def test_cuda_texts_are_recognised():
     "text", ["x[0] = 1.0f;", "float r = atomicAdd(&x[0], 1.0f);", "x[0] += 1.0f;", "float *p = x;"]
 )
 def test_arrays_that_are_constant_cannot_be_changed(text):
-    x, facts = ("x", wp.array(dtype=float)), {"result": wp.float32}
+    x, facts = ("x", wp.array[float]), {"result": wp.float32}
     for _ in range(2):
         assert snippets.compiles(unit(f"{text} return 0.0f;", x, **facts))
         assert not snippets.compiles(unit(f"{text} return 0.0f;", x, **facts, constants=frozenset("x")))

@@ -202,7 +202,7 @@ def frame(length):
         a[i % 100] = x[i]
         x[i] = a[(i + 1) % 100]
 
-    program = local.program((wp.array(dtype=float),))
+    program = local.program((wp.array[float],))
     return cpu.emit(program.fn, program.ndim, Options(("C",)), program.plan).llvm
 
 

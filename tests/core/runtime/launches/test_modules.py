@@ -135,8 +135,9 @@ def test_several_threads_compile_what_one_would(stored, monkeypatch):
     for workers in (1, 3):
         monkeypatch.setattr(builder, "_present", {})
         results.append(stored(workers))
-    assert len(results[0]) >= 3
-    assert results[0] == results[1]
+    code = [{name: entry for name, entry in each.items() if not name.startswith("program-")} for each in results]
+    assert len(code[0]) >= 3 and code[0] == code[1]
+    assert results[0].keys() == results[1].keys()  # pickles of one program differ in the order of sets
     assert not builder._begun
 
 

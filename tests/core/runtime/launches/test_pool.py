@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pool_scenarios import SCENARIOS, SERIAL_SCENARIOS, WAYS, recorded, run_threads, sum_launch
 
 from warpsim.config import config
-from warpsim.core.emit.cache import ObjectCache
+from warpsim.core.emit.disk.cache import ObjectCache
 from warpsim.core.emit.native import own_code
 from warpsim.core.runtime.devices.processor import cores
 from warpsim.core.runtime.launches import pool as pool_module

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from ..cache import object_cache
+from ..disk.cache import object_cache
 from .native import assemble, host_signature
 
 

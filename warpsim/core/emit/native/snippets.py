@@ -27,7 +27,7 @@ from ....config import config
 from ....errors import CompilerError, NativeCodeError, NoCompilerError
 from ...ir.nodes import Call, Function, walk
 from ...ops.native import ForeignRow, NativeRow, Unit
-from ..cache import is_private, object_cache
+from ..disk.cache import is_private, object_cache
 from .cpp import cpp_source, file_name
 from .lifetime import Owned
 from .native import host_signature

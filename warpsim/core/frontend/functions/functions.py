@@ -8,7 +8,6 @@ Called from Python, a function simply runs.
 from __future__ import annotations
 
 import inspect
-import weakref
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -17,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from ....config import config
 from ....errors import (
     ArgumentTypeError,
     CustomGradientError,
@@ -34,15 +32,15 @@ from ...types.precise import host_result, typed_numbers
 from ..rules.addresses import Address
 from ..rules.array_slices import ArraySlice
 from ..rules.local_functions import LocalFunction
-from ..source.by_name import ByName
-from ..source.captured import Redefinable
 from ..source.source import Source
 from ..translate.bodies import declared_type, result_with_chain, typed_result
 from ..translate.callee import Callee
 from ..translate.conversions import convert
-from ..translate.missing_values import with_zeros
+from ..translate.fresh_arrays import note_params, note_results
+from ..translate.missing_values import start_with, with_zeros
 from ..translate.scope import Scope, describe, typed_value
 from ..translate.translator import Translator
+from . import definitions
 from .host_calls import fits, overload_for
 from .nondiff import as_constant, refuse_writes
 from .overloads import Overload, Static, written_annotations
@@ -51,13 +49,8 @@ from .single_precision import is_bfloat16, narrow, widen
 MAX_CALLS = 64  # of one another, while translating
 MAX_SELF_CALLS = 8  # at different types, as a generic function may for the parts of its argument
 
-FUNCTIONS: weakref.WeakValueDictionary[tuple[str, str], Func] = weakref.WeakValueDictionary()
-"""The functions defined last, by (module, qualified name)."""
 
-_redefinitions = 0
-
-
-class Func(Callee, Redefinable, ByName):
+class Func(Callee, definitions.Definition):
     """A named set of overloads. `inout` names parameters that a function rebinds in its caller.
 
     A later definition of the name makes another object, which takes over the overloads that it does not replace.
@@ -69,7 +62,7 @@ class Func(Callee, Redefinable, ByName):
         self.overloads: list[Overload] = [] if before is None else list(before.overloads)
         self.add(function, inout, nondiff)
         first = self.overloads[0].function
-        self.name = function.__name__
+        self.name = self.key = function.__name__
         self.__doc__, self.__name__, self.__module__ = first.__doc__, self.name, function.__module__
         self.__wrapped__ = first
         self.place = (function.__module__, function.__qualname__)
@@ -80,10 +73,6 @@ class Func(Callee, Redefinable, ByName):
         iteration of a loop that defines functions has its own."""
         anonymous = self.place[1].endswith("<lambda>")
         return isinstance(other, Func) and other.place == self.place and other.code is not self.code and not anonymous
-
-    @property
-    def key(self) -> str:
-        return self.name
 
     @property
     def func(self) -> Callable[..., Any]:
@@ -99,6 +88,8 @@ class Func(Callee, Redefinable, ByName):
         known = inspect.signature(function).parameters
         usual = self.overloads[0].returned.values() if self.overloads else ()
         new = Overload(function, inout or tuple(n for n in usual if n in known), nondiff)
+        if not new.library and any(o.library for o in self.overloads):
+            definitions.extend_library()
         if new.library and self.overloads:
             new.aliases = dict(zip(self.overloads[0].signature.parameters, known, strict=False))
         same = [written_annotations(o) == written_annotations(new) for o in self.overloads]
@@ -180,6 +171,7 @@ class Func(Callee, Redefinable, ByName):
         values = tuple(v for o in operands for v in runtime_values(o))
         result = caller.builder.call(fn, values, fn.result_types)
         results = result if isinstance(result, tuple) else (() if result is None else (result,))
+        note_results(caller, caller.builder.region.nodes[-1])  # type: ignore[arg-type]
         return rebuild_result(template, list(results))
 
 
@@ -280,8 +272,9 @@ def translated_from(
     region = Region(params)
     builder = Builder(region)
     inner = Translator(overload.source, builder, scope, tr, (overload, key))
+    note_params(inner, params)
     settle_customs(overload)
-    inner.start_with(zeros)
+    start_with(inner, zeros)
     inner.expected = declared_type(overload.returns)
     with builder.active():
         template = typed_result(with_references(overload, inner, operands, result_with_chain(inner)))
@@ -411,32 +404,18 @@ def func(
             function.__name__ = name
         if overload_of is not None:
             overload_of.add(function, inout, nondiff or "")
-            return declared_anew(overload_of)
-        before = FUNCTIONS.get((function.__module__, function.__qualname__))
+            return definitions.declare(overload_of)
+        before = definitions.FUNCTIONS.get((function.__module__, function.__qualname__))
         overloaded = type(before) is Func and "<locals>" not in function.__qualname__
-        return declared_anew(Func(function, inout, before if overloaded else None, nondiff or ""))
+        return definitions.declare(Func(function, inout, before if overloaded else None, nondiff or ""))
 
     return wrap(f) if f is not None else wrap
 
 
-def declared_anew(function: Func) -> Func:
-    """Note a definition; kernels that call an older one look at it at their next launch."""
-    global _redefinitions
-    before = FUNCTIONS.get(function.place)
-    FUNCTIONS[function.place] = function
-    if before is function or (before is not None and before.replaced_by(function)):
-        _redefinitions += 1
-        config.touch()
-    return function
-
-
-def redefinitions() -> int:
-    """How many functions have been defined again so far."""
-    return _redefinitions
-
-
 def called_by(source: Source) -> set[Overload]:
     """All that code of this source can call by names of functions, directly or through others, as they are now."""
+    if source.is_library and not source.function.__code__.co_freevars:
+        return set()  # none of the user's: functions of the package are not defined again
     overloads: set[Overload] = set()
     waiting = [overload for callee in source.captured.functions() for overload in callee.overloads]
     while waiting:

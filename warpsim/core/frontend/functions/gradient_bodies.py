@@ -188,7 +188,7 @@ def element_read(tr: GradientTranslator, node: ast.expr) -> Any:
     """An element of a gradient array, or a part of one; zero where the array has none."""
     array, target = tr.owner(node), target_of(tr, node)
     zero = placeholder(target_type(tr, target))
-    if zero is None:
+    if zero is None or isinstance(zero.type, ArrayType):
         raise CustomGradientError(
             f"{ast.unparse(node)} is a view of gradients", help="give it an index for every dimension of the array"
         )

@@ -30,7 +30,8 @@ from ..source import names
 from ..translate.bodies import add_chain, declared_type, run_body, typed_result
 from ..translate.scope import describe
 from ..translate.translator import Translator
-from .functions import FUNCTIONS, Func, Use, operand_key, parameters, runtime_values
+from .definitions import FUNCTIONS, extend_library
+from .functions import Func, Use, operand_key, parameters, runtime_values
 from .gradient_bodies import CotangentNames, GradientTranslator
 from .native import NativeFunc
 from .overloads import Overload, takes_function
@@ -109,7 +110,10 @@ class Custom:
         for overload in fitting:
             others = [c for c in overload.customs[self.field] if c.patterns != self.patterns]
             overload.customs[self.field] = sorted([self, *others], key=lambda custom: custom.own.generic)
-        if any(overload.differentiated for overload in fitting):
+        if not self.own.library and any(overload.library for overload in fitting):
+            extend_library()
+            forget_compiled()
+        elif any(overload.differentiated for overload in fitting):
             forget_compiled()
 
     @property

@@ -32,7 +32,8 @@ from ..rules.targets import read, write
 from ..source.source import Source
 from ..translate.scope import describe, typed_value
 from ..translate.translator import Translator
-from .functions import Func, declared_anew
+from .definitions import declare
+from .functions import Func
 
 _RESERVED = frozenset(
     "alignas alignof asm auto bool case catch char const constexpr decltype default delete do double enum explicit "
@@ -365,7 +366,7 @@ def func_native(
 
     def wrap(function: Callable[..., Any]) -> NativeFunc:
         func = NativeFunc(function, Texts(snippet, adj_snippet, replay_snippet))
-        declared_anew(func)
+        declare(func)
         return func
 
     return wrap

@@ -18,7 +18,7 @@ from ..rules.addresses import Address
 from ..rules.array_slices import ArraySlice
 from ..source.captured import Redefinable
 from ..source.names import assigned_names
-from ..source.source import Source, evaluated_annotations
+from ..source.source import Source, evaluated_annotations, is_of_package
 from ..translate.scope import is_number, typed_value
 
 
@@ -36,8 +36,7 @@ class Overload:
         self._source: Source | None = None
         self._patterns: dict[str, Any] | None = None
         self.translated: dict[Any, tuple[Function, Any]] = {}
-        module = function.__module__ or ""  # code that `exec` runs may have none
-        self.library = module.startswith("warpsim.")
+        self.library = is_of_package(function)
         self.aliases: dict[str, str] = {}
         """Parameters of overloads of the library, by what they are called in the first one of the name."""
 

@@ -20,7 +20,7 @@ import copy
 import sys
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import CodeType, ModuleType
 from typing import Any
 
@@ -91,6 +91,8 @@ class Captured:
 
     settled: by name, and by path (`"module.part.x"`) for what is reached through modules and objects. constants: what
     those meant at the definition that are values. open: those of them that the first compilation looks up again.
+    outside: all names and paths; whole: those whose meaning is used as it is, not for an attribute.
+    has_late_statics: whether a `wp.static` waits for the compiler.
     """
 
     def __init__(self, function: Callable[..., Any], tree: ast.FunctionDef | ast.Lambda):
@@ -98,6 +100,7 @@ class Captured:
         self.cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
         self.settled: dict[str, Any] = {}
         self.statics: dict[ast.AST, Any] = {}  # by call, also of calls inside those that wait for the compiler
+        self.has_late_statics = False
         paths = list(names.outside(tree))
         self.late = {names.steps(path)[0] for path in paths} | {ast.unparse(path) for path in paths}
         self._settle_statics(tree, {id(_root(path)) for path in paths})
@@ -106,6 +109,8 @@ class Captured:
         meanings = {path: self.settled.get(path, MISSING) for path in self.paths}
         self.constants = {path: meaning for path, meaning in meanings.items() if _is_constant(meaning)}
         self.open = set(self.constants)
+        self.outside = sorted({*self.settled, *self.late})
+        self.whole = self.paths | {ast.unparse(path) for path in paths if id(path) not in inside}
         self.meanings: list[Meaning] = []
         with _settling:
             definitions_of(function.__code__).add(self)
@@ -142,13 +147,21 @@ class Captured:
                 continue
             if id(_root(node.func)) not in roots or not is_static(self.resolve(node.func)):
                 continue
-            used = names.free_names(node.args[0])
-            if all(id(n) in roots for n in ast.walk(node.args[0]) if isinstance(n, ast.Name) and n.id in used):
-                try:
-                    self.statics[node] = own(self._static(node, self.namespace()))
-                except Exception:  # what is wrong is said when the kernel is compiled
-                    continue
+            if self._settle_static(node, roots):
                 inside.update(id(inner) for inner in ast.walk(node))
+            else:
+                self.has_late_statics = True
+
+    def _settle_static(self, call: ast.Call, roots: set[int]) -> bool:
+        """Whether a call of `wp.static` could be evaluated now."""
+        used = names.free_names(call.args[0])
+        if not all(id(n) in roots for n in ast.walk(call.args[0]) if isinstance(n, ast.Name) and n.id in used):
+            return False
+        try:
+            self.statics[call] = own(self._static(call, self.namespace()))
+        except Exception:  # what is wrong is said when the kernel is compiled
+            return False
+        return True
 
     def _static(self, call: ast.AST, scope: dict[str, Any]) -> Any:
         assert isinstance(call, ast.Call)
@@ -164,6 +177,20 @@ class Captured:
                 now = self.now(path)
                 if now is not MISSING:
                     self.settled[path] = own(now)
+
+    def meaning(self, path: str) -> Any:
+        """What a name or a path means to a program that is compiled now, or `MISSING`."""
+        now = self.now(path) if path in self.open or path not in self.settled else MISSING
+        return self._follow(path) if now is MISSING and path in self.settled else now
+
+    def settle_as(self, paths: Iterable[str]) -> None:
+        """Settle what a compilation would, that of a program which is on disk: constants, and these names or paths."""
+        self.settle_constants()
+        for path in paths:
+            if path not in self.settled:
+                root = ast.parse(path, mode="eval").body
+                assert isinstance(root, ast.Name | ast.Attribute)
+                self._settle(root)
 
     def places(self, path: str) -> list[tuple[str, int]]:
         """Where functions of one `def` share what a name means: a variable, and all that may hold the same object."""

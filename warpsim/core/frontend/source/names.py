@@ -27,6 +27,13 @@ def assigned_names(nodes: Iterable[ast.AST], changed: Changed) -> tuple[set[str]
     return names_bound, parts
 
 
+def rebound_names(nodes: Iterable[ast.AST]) -> set[str]:
+    """Names that the syntax gives another value by itself: not by `+=`, which changes an array in place."""
+    inside = [n for node in nodes for n in _walk_function(node)]
+    updated = {id(n.target) for n in inside if isinstance(n, ast.AugAssign)}
+    return {n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and id(n) not in updated}
+
+
 def steps(target: ast.expr) -> tuple[str, list[ast.Attribute | ast.Subscript]]:
     """The name that a target starts from (or nothing), and what is selected from it, outermost first."""
     path: list[ast.Attribute | ast.Subscript] = []

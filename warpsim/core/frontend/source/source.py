@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
-from collections.abc import Callable
-from functools import lru_cache
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import cached_property, lru_cache
 from types import CodeType
 from typing import Any
 
@@ -28,6 +29,9 @@ _CURES = {
 class Source:
     """The syntax tree of a Python function or lambda, with positions mapped back to its file.
 
+    A function of the user's is read at once, as names get their meanings then. One of the package is read when it is
+    first translated, which is never where its programs are on disk: what its names mean changes with its files alone.
+
     Raises `UnsupportedSyntaxError` when Python does not have the text: of a function made by `exec`, or in a file
     that was edited after Python compiled the function.
     """
@@ -38,10 +42,29 @@ class Source:
         self.file = texts.file_of(function.__code__)
         self.first_line = function.__code__.co_firstlineno
         self.offset = 0  # from lines of the tree to lines of the file
-        self.tree: ast.FunctionDef | ast.Lambda
-        self.tree = self._lambda() if function.__code__.co_name == "<lambda>" else self._definition()
-        self.captured = Captured(function, self.tree)
-        self.annotations = self._annotations()
+        self._lines: list[str] = []  # that were parsed, where it was not the whole file
+        self.is_library = is_of_package(function)
+        if not self.is_library:
+            _ = self.captured
+        if not self.is_library or "<locals>" in function.__qualname__:
+            _ = self.annotations
+
+    @cached_property
+    def tree(self) -> ast.FunctionDef | ast.Lambda:
+        """The syntax of the function, with lines `offset` before those of the file."""
+        return self._lambda() if self.function.__code__.co_name == "<lambda>" else self._definition()
+
+    @property
+    def text(self) -> str:
+        """The text of the function with its place: equal ones are one syntax, at the same lines and columns."""
+        tree = self.tree
+        syntax = "".join(self._lines) if self._lines else ast.dump(tree, include_attributes=True)
+        return f"{self.file}:{self.offset} {self.name} {syntax}"
+
+    @cached_property
+    def captured(self) -> Captured:
+        """What the function takes from outside."""
+        return Captured(self.function, self.tree)
 
     def _definition(self) -> ast.FunctionDef:
         line = self._line()
@@ -72,6 +95,7 @@ class Source:
     def _parse(self) -> ast.stmt:
         """The statement that begins where the code of the function says."""
         lines, first = inspect.getsourcelines(self.function)
+        self._lines = lines
         indented = lines[0][:1].isspace()
         # An indented function becomes the body of an `if`, so that its columns stay those of the file.
         statement = parse_syntax("".join(["if True:\n", *lines] if indented else lines)).body[0]
@@ -111,10 +135,11 @@ class Source:
 
     def whole(self) -> Location:
         """The head of the function: its `def` and name."""
-        if not isinstance(getattr(self, "tree", None), ast.FunctionDef):
+        tree = vars(self).get("tree")  # not yet where its text is what is wrong
+        if not isinstance(tree, ast.FunctionDef):
             return Location(self.file, self.first_line, function=self.name)
-        head = self.locate(self.tree)
-        stop = head.column + len("def ") + len(self.tree.name)  # type: ignore[union-attr]
+        head = self.locate(tree)
+        stop = head.column + len("def ") + len(tree.name)
         return Location(self.file, head.line, head.column, stop, self.name)
 
     def locate(self, node: ast.AST) -> Location:
@@ -145,15 +170,30 @@ class Source:
         bound |= {n.arg for n in ast.walk(self.tree) if isinstance(n, ast.arg)}
         return not (isinstance(root, ast.Name) and root.id in bound)
 
-    def _annotations(self) -> dict[str, Any]:
+    @cached_property
+    def annotations(self) -> dict[str, Any]:
         """Annotations as objects where they can be evaluated already; texts are (postponed) annotations."""
         known = getattr(self.function, "__annotations__", {})
         if not any(isinstance(t, str) for t in known.values()):
             return dict(known)
-        seen = self.captured.namespace()
-        captured = {name: seen[name] for name in self.captured.cells if name in seen}
-        scope = seen | names_around(self.function) | captured
+        scope = self.function.__globals__ | names_around(self.function) | dict(cells_of(self.function))
         return {name: _evaluate(t, scope) if isinstance(t, str) else t for name, t in known.items()}
+
+
+def cells_of(function: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
+    """The variables in the closure of a function that have a value, with it."""
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        with suppress(ValueError):  # not assigned yet
+            yield name, cell.cell_contents
+
+
+def is_of_package(thing: Any) -> bool:
+    """Whether a function or a class stands in a file of the package: not in a text that it runs, as `wp.map` does."""
+    code = getattr(thing, "__code__", None)
+    if code is not None and code.co_filename.startswith("<"):
+        return False
+    module = thing.__module__ or ""  # code that `exec` runs may have none
+    return module.partition(".")[0] == __name__.partition(".")[0]
 
 
 def _evaluate(annotation: str, scope: dict[str, Any]) -> Any:
@@ -191,16 +231,17 @@ def _is_code_of(node: ast.Lambda, code: CodeType) -> bool:
 
 def kernel_parameters(source: Source) -> list[str]:
     """The parameters of a kernel in order. Raises `UnsupportedSyntaxError` for kinds that a launch cannot fill."""
-    arguments = source.tree.args
-    refused = [a for a in (*arguments.kwonlyargs, arguments.vararg, arguments.kwarg) if a is not None]
-    if refused:
+    code = source.function.__code__
+    if code.co_kwonlyargcount or code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
+        arguments = source.tree.args
+        refused = next(a for a in (*arguments.kwonlyargs, arguments.vararg, arguments.kwarg) if a is not None)
         raise UnsupportedSyntaxError(
-            f"parameter {refused[0].arg!r} of kernel {source.name!r} has no place in a launch",
-            source.locate(refused[0]),
+            f"parameter {refused.arg!r} of kernel {source.name!r} has no place in a launch",
+            source.locate(refused),
             expected="plain parameters, given in order",
             help="drop the *",
         )
-    return [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
+    return list(code.co_varnames[: code.co_argcount])
 
 
 def evaluated_annotations(source: Source) -> dict[str, Any]:

@@ -26,8 +26,8 @@ from ....errors import (
 )
 from ...emit.layout import WORD
 from ...frontend.functions.overloads import operand_pattern_type
+from ...ir.host_arrays import ABSENT
 from ...ops.handles import open_handle
-from ...ops.host_memory import ABSENT
 from ...passes.analysis.array_uses import ArrayUses
 from ...types import compounds, scalars, structs
 from ...types.array_ref import ArrayRef, Fields

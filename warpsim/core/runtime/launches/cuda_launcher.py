@@ -58,6 +58,9 @@ class CudaLauncher(Launcher):
             self.shapes[shape] = other
         return self.shapes[shape]
 
+    def variants(self) -> list[Launcher]:
+        return list(self.shapes.values())
+
     def execute(self, call: LaunchCall, in_order: bool = False) -> None:
         if self.reports and not self.settings.verify and not in_order:
             unread(self.device).run(call)

@@ -19,7 +19,7 @@ import numpy as np
 
 from ....errors import KernelAssertionError, OutOfBoundsError, StructureIdError, WarpsimError
 from ...emit.layout import WORD
-from ...ops.host_memory import ABSENT
+from ...ir.host_arrays import ABSENT
 from ...ops.native import exception_for
 from ...types.scalars import int64
 from ..arrays.host_memory import allocate

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ....config import config
+from ...ir.host_arrays import Follow, HostArray, array_at
 from ...ir.interpret import Interpreter, host_value
-from ...ops.host_memory import Follow, HostArray, array_at
 from ...types import compounds, structs
 from ...types.arrays import ArrayType
 from ..arrays.array import array

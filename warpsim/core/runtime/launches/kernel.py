@@ -12,7 +12,6 @@ import sys
 import types as python_types
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ....config import config
@@ -21,7 +20,8 @@ from ... import compile as compiler
 from ...emit import build as builder
 from ...emit.program import PRIMAL, Form, Program
 from ...emit.target import Options
-from ...frontend.functions.functions import called_by, redefinitions
+from ...frontend.functions.definitions import redefinitions
+from ...frontend.functions.functions import called_by
 from ...frontend.source import texts
 from ...frontend.source.by_name import ByName
 from ...frontend.source.source import Source, evaluated_annotations, kernel_parameters
@@ -34,12 +34,14 @@ from ..devices.device import Device
 from .argument_types import concrete_types, overload_types
 from .modules import Module, module_of
 from .options import check_options, option
+from .programs import Inputs, Recipe, program_of
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
 _MOST_THREADS = 1024  # of a block, on any GPU
 _MOST_TYPES = 256  # that a kernel is compiled for at a time: structs of arguments may be made anew without end
+_MOST_PROGRAMS = 4 * _MOST_TYPES
 
 
 class Settings(NamedTuple):
@@ -103,6 +105,7 @@ class Kernel(ByName):
         self._patterns: dict[str, Any] | None = None
         self._lowered: dict[Any, Function] = {}
         self._programs: dict[Any, Program] = {}
+        self.inputs: dict[Any, Inputs | None] = {}  # of its programs, by types
         self._compiled: dict[Any, Any] = {}  # machine code, by device
         self.launchers: dict[Any, Any] = {}
         self.latest: dict[str, Any] = {}  # the launcher used last on each device, tried first
@@ -177,14 +180,18 @@ class Kernel(ByName):
     ) -> Program:
         """The final IR at concrete parameter types; `aliased` as in `Options`."""
         settings = settings or self.settings()
-        unroll = settings.max_unroll
-        key = (types, unroll, form, settings.verify_fp)
-        if key not in self._programs:
+        program = self.program_of(Recipe(types, settings.max_unroll, form, settings.verify_fp))
+        return program.with_plan(program.plan.without_assumptions()) if aliased else program
+
+    def program_of(self, recipe: Recipe) -> Program:
+        """The final IR by a recipe, made once."""
+        if recipe not in self._programs:
             with builder.compiling:  # threads that meet here compile once
-                if key not in self._programs:
-                    self._programs[key] = self._make_program(types, unroll, form, settings.verify_fp)
-        program = self._programs[key]
-        return replace(program, plan=program.plan.without_assumptions()) if aliased else program
+                if recipe not in self._programs:
+                    if len(self._programs) >= _MOST_PROGRAMS:
+                        self.forget()
+                    self._programs[recipe] = program_of(self, recipe)
+        return self._programs[recipe]
 
     def lower(self, types: tuple[Any, ...]) -> Function:
         """The kernel in the IR before any pass, with calls in it."""
@@ -192,21 +199,17 @@ class Kernel(ByName):
             if len(self._lowered) >= _MOST_TYPES:
                 self.forget()
             self._lowered[types] = compiler.lower(self.source, self.patterns, list(types))
-            if self._called is None:
-                self._called = called_by(self.source)
+            self.note_called()
         return self._lowered[types]
 
-    def _make_program(self, types: tuple[Any, ...], unroll: int, form: Form, verify_fp: bool = False) -> Program:
-        if verify_fp:
-            silent = self._programs.get((types, unroll, form, False)) or self._make_program(types, unroll, form)
-            return compiler.reporting(silent)
-        if form.phase:
-            whole = form._replace(phase="")
-            program = self._programs.get((types, unroll, whole, False)) or self._make_program(types, unroll, whole)
-            return compiler.phase_of(program, form.phase)
-        fn = self.lower(types)
-        forward = self._programs.get((types, unroll, PRIMAL, False)) or compiler.finish(fn, unroll, self.rank)
-        return forward if form == PRIMAL else compiler.derive(fn, unroll, form, forward.ndim, forward.handle_params)
+    def is_lowered(self, types: tuple[Any, ...]) -> bool:
+        """Whether the kernel is translated at these types."""
+        return types in self._lowered
+
+    def note_called(self) -> None:
+        """Keep which functions the first program was made with."""
+        if self._called is None:
+            self._called = called_by(self.source)
 
     def compile(self, types: tuple[Any, ...], layouts: tuple[str, ...], device: Device, variant: Variant) -> Any:
         """Machine code on a device, as `Device.build` makes it. layouts: of all parameters of the form."""
@@ -272,10 +275,11 @@ class Kernel(ByName):
             return edition
         with builder.compiling:
             seen, called = redefinitions(), called_by(self.source)
-            if edition._lowered and called != edition._called:
+            if edition._called is not None and called != edition._called:
                 self.latest.clear()
                 edition = self.face._edition = self.face._anew()
                 edition._lowered, edition._ranked, edition._base = {}, {}, edition
+                edition.inputs = {}
             edition._redefinitions, edition._called = seen, called
         return edition
 
@@ -307,7 +311,7 @@ class Kernel(ByName):
     def forget(self) -> None:
         """Compile again at the next launch: something that the kernel calls was declared anew."""
         for k in {self, self.face._edition}:
-            for cache in (k._lowered, k._programs, k._compiled, k.launchers, k.arrays, k.latest, k._ranked):
+            for cache in (k._lowered, k.inputs, k._programs, k._compiled, k.launchers, k.arrays, k.latest, k._ranked):
                 cache.clear()
 
     def add_overload(self, types: Any) -> Kernel:

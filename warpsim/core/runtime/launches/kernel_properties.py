@@ -7,7 +7,7 @@ import platform
 from typing import Any
 
 from ....errors import ArgumentTypeError, DeviceError
-from ...emit.fingerprint import fingerprint
+from ...emit.disk.fingerprint import fingerprint
 from ...emit.native.native import host_signature
 from ..devices.device import Device, DeviceLike, get_device
 from .kernel import Kernel

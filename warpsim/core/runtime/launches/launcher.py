@@ -8,6 +8,9 @@ A `LaunchCall` is one launch of it: what is passed from `wp.launch` to tapes, gr
 from __future__ import annotations
 
 import copy
+import os
+import threading
+import weakref
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -68,7 +71,7 @@ class LaunchCall(Prepared):
 
     def run(self) -> None:
         """Run now; raises what checks report."""
-        if self.total <= self.launcher.serial_limit and not self.launcher.reports:
+        if self.total <= self.launcher.direct_limit:
             self.launcher.function(self.block, 0, self.total, 0)
         else:
             self.launcher.execute(self)
@@ -103,6 +106,8 @@ class Launcher:
     function: Callable[[Any, int, int, int], None]
     """`function(block, 0, total, 0)` runs launches of up to `serial_limit` threads whose checks nobody reads."""
     serial_limit = -1
+    direct_limit = -1
+    """The same where nothing else is to be done: -1 where checks are read, or while every launch is watched."""
     sums: Any = None
     """What a device that runs sums in parts knows of them beforehand."""
     reports = False
@@ -145,6 +150,13 @@ class Launcher:
         self.reverses: dict[Any, tuple[Launcher, ...]] = {}
         """The steps of the adjoint used last, by which arrays have gradients; empty where none passes through."""
         self.load(self.layouts)
+        with _listing:
+            _present.add(self)
+            self.set_direct_limit()
+
+    def set_direct_limit(self) -> None:
+        """Choose which launches are a bare call of `function`."""
+        self.direct_limit = -1 if self.reports or _watched else self.serial_limit
 
     def load(self, layouts: tuple[str, ...]) -> None:
         """Make what runs the program; layouts: of the array parameters, as machine code is made for them."""
@@ -251,6 +263,10 @@ class Launcher:
         """The same in blocks like those of another launcher on the device, where the kernel asks for them."""
         return self._of_block(other.block_dim) if self.asks_for_blocks else self
 
+    def variants(self) -> list[Launcher]:
+        """The launcher in blocks of all numbers of threads that it has been asked for."""
+        return list(self.in_blocks.values())
+
     def _of_block(self, block_dim: int) -> Launcher:
         if block_dim == self.block_dim:
             return self
@@ -297,6 +313,30 @@ class Launcher:
     def stream_device(self) -> Device | None:
         """The device on whose current stream a launch is all work for it, None where it is anything else."""
         return None
+
+
+_present: weakref.WeakSet[Launcher] = weakref.WeakSet()
+_listing = threading.Lock()
+_watched = False
+
+
+def watch_launches(watched: bool) -> None:
+    """Let every launch go through `Launcher.execute`, or only those that have more to do than to call machine code."""
+    global _watched
+    with _listing:
+        _watched = watched
+        for launcher in _present:
+            for one in launcher.variants():
+                one.set_direct_limit()
+
+
+def _begin_child() -> None:
+    global _listing
+    _listing = threading.Lock()  # another thread of the parent may have held it
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_child)
 
 
 def guard_packing(guard: Guard, pack: Callable[..., Any]) -> Callable[..., Any]:

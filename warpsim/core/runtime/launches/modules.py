@@ -17,7 +17,7 @@ from ....errors import KernelError, KernelErrors, LaunchError, instance, user_fr
 from ...emit.build import threads_for
 from ...frontend.functions.functions import Func
 from ...frontend.functions.gradients import FORGET
-from ...frontend.functions.reached import meanings
+from ...frontend.functions.reached import Meanings
 from ...types.structs import StructType
 from ..devices.device import DeviceLike, get_device
 from .dimensions import threads_of_block
@@ -74,7 +74,7 @@ class Module:
         digest = hashlib.sha256(repr(sorted(self._resolve_options().items(), key=str)).encode())
         for kernel in sorted(self.all, key=lambda kernel: (kernel.key, ast.dump(kernel.source.tree))):
             digest.update(repr((kernel.key, kernel.bounds, sorted(kernel.options.items(), key=str))).encode())
-            for text in (*kernel.current.texts(), *meanings(kernel.source)):
+            for text in (*kernel.current.texts(), *Meanings().of_source(kernel.source)):
                 digest.update(text.encode())
         return digest.digest()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...emit.cache import object_cache
+from ...emit.disk.cache import object_cache
 from . import pool
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from warpsim.core.emit import cache
-from warpsim.core.emit.cache import ObjectCache, is_private
+from warpsim.core.emit.disk import cache
+from warpsim.core.emit.disk.cache import ObjectCache, is_private
 
-ROOT = Path(cache.__file__).parents[3]
+ROOT = Path(cache.__file__).parents[4]
 pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="no owners on this platform")
 
 
@@ -163,7 +163,7 @@ def test_folders_in_which_others_can_rename_are_not_private(tmp_path):
 RACE = """
 import sys
 from pathlib import Path
-from warpsim.core.emit.cache import ObjectCache
+from warpsim.core.emit.disk.cache import ObjectCache
 store = ObjectCache(Path(sys.argv[1]), 1 << 30)
 for k in range(300):
     payload = bytes([k % 7]) * 3000

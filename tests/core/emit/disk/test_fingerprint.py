@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import warpsim
-from warpsim.core.emit.fingerprint import PARTS, fingerprint
+from warpsim.core.emit.disk.fingerprint import PARTS, fingerprint
 
 PACKAGE = Path(warpsim.__file__).parent
 PROGRAM = """

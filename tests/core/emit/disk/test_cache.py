@@ -15,10 +15,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from warpsim.core.emit import cache
-from warpsim.core.emit.cache import ObjectCache, default_directory
+from warpsim.core.emit.disk import cache
+from warpsim.core.emit.disk.cache import ObjectCache, default_directory
 
-ROOT = Path(cache.__file__).parents[3]
+ROOT = Path(cache.__file__).parents[4]
 LARGE = 1 << 30
 
 
@@ -248,7 +248,7 @@ def test_many_threads_share_one_cache(tmp_path):
 FILL = """
 import sys, hashlib
 from pathlib import Path
-from warpsim.core.emit.cache import ObjectCache
+from warpsim.core.emit.disk.cache import ObjectCache
 store = ObjectCache(Path(sys.argv[1]), int(sys.argv[2]))
 for i in range(int(sys.argv[3])):
     key = hashlib.sha256(str(i).encode()).hexdigest()

@@ -37,7 +37,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from ...config import config
+from ....config import config
 
 _log = logging.getLogger("warpsim.cache")
 

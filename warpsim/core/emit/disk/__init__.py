@@ -1,0 +1,1 @@
+"""What lies on disk: machine code under digests of programs, programs under digests of their inputs."""
