@@ -23,8 +23,8 @@ from kernel_text import module
 
 import warpsim as wp
 from warpsim.core.frontend.function import kernel_function
+from warpsim.core.ir.host_arrays import HostArray
 from warpsim.core.ir.interpret import Interpreter
-from warpsim.core.ops.host_memory import HostArray
 from warpsim.core.passes.simplify.inline import inline
 
 pytestmark = pytest.mark.assembled_one_in(11)

@@ -75,11 +75,18 @@ def result_types(source: Source, names: list[str], types: list[Any]) -> tuple[An
 def finish(fn: Function, max_unroll: int, rank: int = 0) -> Program:
     """The final program of a kernel: the same for every target. rank: of its launches, where `tid()` has fewer."""
     with compiling, shallow_enough(fn.location):
+        own = has_own_gradients(fn)
         fn = step("inline", with_leading_indices(inline(fn), rank))
         fn = step("unroll", unroll(fn, max_unroll))
         fn = step("fold", fold(fn))
         fn = step("dce", dce(fn))
-        return replace(plan(fn, (), thread_rank(fn)), handle_params=handle_params(fn))
+        return replace(plan(fn, (), thread_rank(fn)), handle_params=handle_params(fn), has_own_gradients=own)
+
+
+def has_own_gradients(fn: Function) -> bool:
+    """Whether a function calls functions with gradients or replays that the user wrote."""
+    calls = [n.op for n in walk(fn.body) if isinstance(n, Call) and isinstance(n.op, Function)]
+    return any(f.is_custom or has_own_gradients(f) for f in calls)
 
 
 def derive(fn: Function, max_unroll: int, form: Form, ndim: int, known: tuple[HandleParam, ...]) -> Program:

@@ -16,11 +16,11 @@ import numpy as np
 from row_devices import CONCURRENT, Compiled, Gradients, argument_block, descriptors, run_compiled
 
 from warpsim.core.ir.builder import Builder
+from warpsim.core.ir.host_arrays import HostArray
 from warpsim.core.ir.interpret import Interpreter
 from warpsim.core.ir.nodes import Function, Region, Value
 from warpsim.core.ir.verify import verify
 from warpsim.core.ops import threads
-from warpsim.core.ops.host_memory import HostArray
 from warpsim.core.passes.simplify.inline import inline
 from warpsim.core.runtime.devices.device import get_device
 from warpsim.core.types.arrays import ArrayType

@@ -11,10 +11,10 @@ from row_cases import ALL, random_operands, random_source
 from row_devices import array_of, batches, called, interpreted, kernel_of, run_compiled
 from test_row_gradients import NAMES, STEP, TOLERANCE, cases_named, inner, shifted
 
+from warpsim.core.ir.host_arrays import HostArray
 from warpsim.core.ir.interpret import Interpreter
 from warpsim.core.ir.nodes import walk
 from warpsim.core.ir.verify import verify
-from warpsim.core.ops.host_memory import HostArray
 from warpsim.core.ops.registry import PURE, rows
 from warpsim.core.passes.forward.tangent import float_params, tangent
 from warpsim.core.passes.simplify.dce import dce

@@ -3,8 +3,8 @@
 import numpy as np
 
 from warpsim.core.emit.program import Form, FormKind
+from warpsim.core.ir.host_arrays import HostArray
 from warpsim.core.ir.interpret import Interpreter
-from warpsim.core.ops.host_memory import HostArray
 from warpsim.core.passes.reverse.extra_params import Before, GradientSum
 from warpsim.core.types.arrays import array_type
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from warpsim.core.frontend.function import kernel_function
+from warpsim.core.ir.host_arrays import HostArray
 from warpsim.core.ir.interpret import Interpreter
 from warpsim.core.ir.nodes import Call, Function, Node, walk
-from warpsim.core.ops.host_memory import HostArray
 
 
 def lowered(kernel: Any) -> Function:

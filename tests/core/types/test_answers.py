@@ -234,7 +234,7 @@ def test_answers_about_a_type_are_asked_for_once_and_go_with_it():
 
 def test_array_types_of_a_struct_are_one_object_while_it_lives():
     kind, other = new_struct(), new_struct()
-    assert array_type(kind, 2) is array_type(kind, 2) is wp.array(dtype=kind, ndim=2)
+    assert array_type(kind, 2) is array_type(kind, 2) is wp.array[kind, 2]
     assert array_type(kind) is not array_type(other)
     a, b = (wp.zeros(2, dtype=kind) for _ in range(2))
     assert a._tag is b._tag is not wp.zeros(2, dtype=other)._tag

@@ -11,7 +11,7 @@ from warpsim.core.types import values
 
 TYPES = [wp.vec3, wp.mat22d, wp.quath, wp.transformd, wp.types.vector(7, wp.uint8), wp.types.vector(0, float)]
 TYPES += [wp.types.vector(12, bool), wp.types.matrix((2, 9), wp.int16), wp.types.matrix((12, 3), wp.float64)]
-TYPES += [wp.types.vector(5, wp.bfloat16), wp.array(dtype=wp.types.vector(6, float), ndim=2), wp.float16]
+TYPES += [wp.types.vector(5, wp.bfloat16), wp.array[wp.types.vector(6, float), 2], wp.float16]
 SHOW = "import pickle, sys; print([repr(t) for t in pickle.load(sys.stdin.buffer)])"
 
 

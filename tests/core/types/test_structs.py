@@ -69,6 +69,8 @@ def test_any_identifier_names_a_field(names):
     assert s == s and copy.copy(s) == s and s != S() and list(S.fields) == [*names, "other", *arrays]
     with pytest.raises(AttributeError, match="has no field 'missing'"):
         s.missing = 1.0
+    with pytest.raises(AttributeError, match=f"{names[0]} cannot be deleted"):
+        delattr(s, names[0])
     text = PROGRAM.format(
         doubled="\n".join(f"    s.{n} = s.{n} * 2.0" for n in names),
         ones=", ".join(f"{n}=1.0" for n in names),

@@ -11,7 +11,7 @@ from .functions.functions import parameters
 from .rules import calls, loops, operators, statements  # noqa: F401 - with `parts` and more, they enter all rules
 from .source.source import Source
 from .translate.bodies import run_body, typed_result
-from .translate.missing_values import with_zeros
+from .translate.missing_values import start_with, with_zeros
 from .translate.scope import Scope
 from .translate.translator import Translator
 
@@ -24,7 +24,7 @@ def kernel_function(source: Source, patterns: dict[str, Any], types: list[Any]) 
         region = Region(params)
         tr = Translator(source, Builder(region), Scope(zip(patterns, params, strict=True)))
         tr.kernel = True
-        tr.start_with(zeros)
+        start_with(tr, zeros)
         run_body(tr)
         return Function(source.name, region, source.whole())
 
@@ -37,7 +37,7 @@ def function_results(source: Source, names: list[str], types: list[Any]) -> tupl
     def translate(zeros: dict[str, Any]) -> Any:
         scope, params = parameters([Value(t, name) for name, t in zip(names, types, strict=True)], names)
         tr = Translator(source, Builder(Region(params)), scope)
-        tr.start_with(zeros)
+        start_with(tr, zeros)
         return typed_result(run_body(tr))
 
     result = with_zeros(translate)

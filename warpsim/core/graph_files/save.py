@@ -30,7 +30,6 @@ import numpy as np
 
 from ...errors import CompilerError, GraphFileError
 from ..emit.layout import WORD, argument_offsets
-from ..emit.program import full_name
 from ..passes.simplify.handle_params import resolving_calls, with_handle_params
 from ..runtime.arrays.array import array
 from ..runtime.arrays.host_memory import TypedMemory, record_of
@@ -47,6 +46,7 @@ from ..runtime.steps.step import Json
 from ..types import structs
 from ..types.handles import LIVE, digest, structure_name
 from ..types.scalars import is_bfloat16
+from ..types.structs import full_name
 from .layout import pack
 from .pointers import Pointer, elements, pointers, pointers_of_arguments
 from .regions import PHASE, Place, Regions, bytes_at, space_of

@@ -13,11 +13,12 @@ import numpy as np
 
 from ...errors import InvalidNumberError, WarpsimError
 from ..types import structs
-from ..types.arrays import type_name
+from ..types.arrays import ArrayType, type_name
 from ..types.compounds import scalar_of
 from ..types.scalar_classes import plain
 from ..types.scalars import holds_floats, is_float, is_integer, numpy_class
 from ..types.values import Compound
+from .host_arrays import absent_array
 from .nodes import Call, Constant, For, If, Node, Region, Value, While
 
 
@@ -115,6 +116,8 @@ def host_constant(value: Constant) -> Any:
 def host_value(value: Any, t: Any) -> Any:
     if isinstance(value, Compound):
         return value.numpy()
+    if isinstance(t, ArrayType):  # of constants all are None
+        return absent_array(t)
     if structs.is_struct(t):
         return {name: host_value(getattr(value, name), field) for name, field in t.fields.items()}
     return plain(value)
@@ -128,5 +131,3 @@ def _has_nan(value: Any) -> bool:
 
 def _show(args: list[Any]) -> str:
     return ", ".join(str(a) for a in args)
-
-

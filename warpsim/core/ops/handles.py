@@ -13,6 +13,7 @@ import numpy as np
 from llvmlite import ir as ll
 
 from ...errors import KernelCallError, StructureIdError
+from ..ir.host_arrays import HostArray
 from ..ir.nodes import Call
 from ..types import structs
 from ..types.arrays import ArrayType
@@ -20,7 +21,6 @@ from ..types.compounds import is_compound
 from ..types.handles import HEADER, LIVE, structure_name
 from ..types.scalars import uint64
 from ..types.structs import StructType
-from .host_memory import HostArray
 from .registry import op
 from .target import Target
 

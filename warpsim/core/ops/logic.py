@@ -43,7 +43,7 @@ for _name, _symbol, _oracle in (
     ("ge", ">=", np.greater_equal),
 ):
     _comparison(_name, _symbol, _oracle, Scalar)
-for _name, _symbol, _oracle in (("eq", "==", np.equal), ("ne", "!=", np.not_equal)):
+for _name, _symbol, _oracle in (("eq", "==", np.equal), ("ne", "!=", np.not_equal), ("arrived", "!=", np.not_equal)):
     _comparison(_name, _symbol, _oracle, AnyScalar)
 
 
@@ -69,6 +69,11 @@ def _eq_compound(x: Element, y: Element) -> bool_:
 @op(_all_equal(True), numpy=lambda x, y: np.any(x != y), name="ne", nondiff=_NO_SLOPE)
 def _ne_compound(x: Element, y: Element) -> bool_:
     """Whether some components differ."""
+
+
+@op(_all_equal(True), numpy=lambda x, y: np.any(x != y), name="arrived", nondiff=_NO_SLOPE)
+def _arrived_compound(x: Element, y: Element) -> bool_:
+    """Whether a sum of cotangents is not zero; in forward mode of an adjoint, whether the sum or its tangent is not."""
 
 
 def _invert(target: Target, t: type, x: ll.Value) -> Any:

@@ -14,14 +14,14 @@ import numpy as np
 from llvmlite import ir as ll
 
 from ..ir.builder import OPERATORS, active_builder
+from ..ir.host_arrays import HostArray, write_value
+from ..ir.host_arrays import local_array as host_local_array
 from ..ir.nodes import Call, Region, Value
 from ..types import compounds, scalars, structs
 from ..types.arrays import ArrayType, ValueType, array_type
 from ..types.compounds import is_compound
 from ..types.scalars import int32
 from .construct import component_indices, extract, field, rebuild, zero
-from .host_memory import HostArray, write_value
-from .host_memory import local_array as host_local_array
 from .registry import ATOMIC, READ, WRITE, Numeric, Op, as_computed, op
 from .target import Target
 
@@ -115,8 +115,15 @@ def _view_rule(types: list[Any], attributes: dict) -> Any:
     if not isinstance(array, ArrayType) or not 1 <= len(types) - 1 < array.ndim:
         return None
     indices = _indices(types[1:])
-    rank = array.ndim - len(types) + 1
-    return None if indices is None else ([array, *indices], [array_type(array.dtype, rank, array.indexed)])
+    if indices is None:
+        return None
+    return [array, *indices], [_part(array, array.dtype, len(indices))]
+
+
+def _part(array: ArrayType, dtype: ValueType, axes: int = 0) -> ArrayType:
+    """The type of a view: other elements, or fewer dimensions. A part of a local array is one."""
+    local = array.local_shape
+    return array_type(dtype, array.ndim - axes, array.indexed, local if local is None else local[axes:])
 
 
 def _view_value(target: Target, call: Call, args: list[list[Any]]) -> list[Any]:
@@ -133,7 +140,7 @@ def _field_view_rule(types: list[Any], attributes: dict) -> Any:
     array, name = types[0], attributes["name"]
     if not isinstance(array, ArrayType) or not structs.is_struct(array.dtype) or name not in array.dtype.fields:
         return None
-    return types, [array_type(array.dtype.fields[name], array.ndim, array.indexed)]
+    return types, [_part(array, array.dtype.fields[name])]
 
 
 def _field_view_value(target: Target, call: Call, args: list[list[Any]]) -> list[Any]:
@@ -159,7 +166,7 @@ def _component_view_rule(types: list[Any], attributes: dict) -> Any:
     if indices is None or not 1 <= count <= len(shape):
         return None
     part = array.dtype.dtype if count == len(shape) else compounds.vector(shape[1], array.dtype.dtype)
-    return [array, *indices], [array_type(part, array.ndim, array.indexed)]
+    return [array, *indices], [_part(array, part)]
 
 
 def _component_view_value(target: Target, call: Call, args: list[list[Any]]) -> list[Any]:

@@ -27,11 +27,12 @@ from llvmlite import ir as ll
 
 from ...errors import Location, NativeCodeError, NotDifferentiableError
 from ..ir.builder import active_builder
+from ..ir.host_arrays import HostArray, to_value, write_value
 from ..ir.nodes import Call
 from ..types import structs
-from ..types.arrays import ArrayType, type_name
+from ..types.arrays import ArrayType
 from ..types.cotangents import has_cotangent
-from .host_memory import HostArray, to_value, write_value
+from ..types.structs import full_name
 from .memory import gradient
 from .native_text import has_atomics, mentions
 from .registry import OUTPUT, PURE, READ, WRITE, Row
@@ -106,7 +107,7 @@ class Unit:
         """The name of the compiled function: readable, and a digest of everything above but the location."""
         types = [full_name(t) for _, t in self.params]
         names = [name for name, _ in self.params]
-        kinds = (full_name(self.result), self.reverse, sorted(self.constants))
+        kinds = ("nothing" if self.result is None else full_name(self.result), self.reverse, sorted(self.constants))
         facts = (INTERFACE, self.part, self.text, names, types, kinds, *([self.refs] if self.refs else []))
         return f"warpsim_{ascii_name(self.function)}_{hashlib.sha256(repr(facts).encode()).hexdigest()[:32]}"
 
@@ -203,15 +204,6 @@ def holds_arrays(t: object) -> bool:
     if structs.is_struct(t):
         return any(holds_arrays(f) for f in t.fields.values())
     return isinstance(t, ArrayType)
-
-
-def full_name(t: object) -> str:
-    """The name of a type with the fields of structs in it."""
-    if t is None:
-        return "nothing"
-    if structs.is_struct(t):
-        return f"{t.__name__}{{{', '.join(f'{name} {full_name(f)}' for name, f in t.fields.items())}}}"
-    return f"{t!r} of {full_name(t.dtype)}" if isinstance(t, ArrayType) else type_name(t)
 
 
 def offsets(types: tuple[Any, ...]) -> tuple[list[int], int]:

@@ -179,7 +179,7 @@ def repeat(kernel: Kernel, dim: Any, args: Sequence[Any], input_count: int, reco
         fields = (launcher, dim, total, block, args, input_count, record, launcher.deterministic)
         if not run_plain(fields):
             run_generally(LaunchCall(*fields), CallSite.outside())
-    elif total <= launcher.serial_limit and not launcher.reports:
+    elif total <= launcher.direct_limit:
         launcher.function(block, 0, total, 0)  # a record in every case would make this one a fifth slower
     else:
         ordered = launcher.deterministic

@@ -44,6 +44,31 @@ class ArrayType:
         return OneOf(other, self)
 
 
+class _ArrayAnnotation:
+    """An array type where it is written, an object for each place: programs keep attributes of their own on it.
+
+    Engines tell such objects by the name of this class. `canonical` gives the type.
+    """
+
+    def __init__(self, of: ArrayType):
+        self.canonical, self.dtype, self.ndim = of, of.dtype, of.ndim
+
+    def __repr__(self) -> str:
+        return repr(self.canonical)
+
+    def __eq__(self, other: object) -> bool:
+        return canonical(other) is self.canonical
+
+    def __hash__(self) -> int:
+        return hash(self.canonical)
+
+    def __or__(self, other: object) -> OneOf:
+        return OneOf(self.canonical, other)
+
+    def __ror__(self, other: object) -> OneOf:
+        return OneOf(other, self.canonical)
+
+
 ValueType = type[Any] | ArrayType
 """The type of a value in kernels: the class of a scalar, compound or struct, or the type of an array."""
 
@@ -74,9 +99,14 @@ class OneOf:
 def without_none(annotation: object) -> Any:
     """The array type of `array[float] | None`; anything else as it is."""
     if not isinstance(annotation, OneOf):
-        return annotation
+        return annotation.canonical if isinstance(annotation, _ArrayAnnotation) else annotation
     rest = [m for m in annotation.members if m is not None and m is not type(None)]
     return rest[0] if len(rest) == 1 else annotation
+
+
+def array_annotation(dtype: object, ndim: int = 1) -> Any:
+    """An annotation of arrays of elements `dtype` and rank `ndim`, as `wp.array(dtype=float)` is. Raises as below."""
+    return _ArrayAnnotation(array_type(dtype, ndim))
 
 
 def array_type(

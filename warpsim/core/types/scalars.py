@@ -47,9 +47,12 @@ SUFFIX |= {int16: "s", uint16: "us", int8: "b", uint8: "ub", bool_: "bool"}
 
 
 def canonical(annotation: Any) -> Any:
-    """`float`, `int`, `bool`, NumPy's classes and dtypes as scalar classes; anything else unchanged."""
+    """`float`, `int`, `bool`, NumPy's classes and dtypes as scalar classes, annotations of arrays as array types;
+    anything else unchanged."""
     if isinstance(annotation, np.dtype) and annotation.names is None and annotation.subdtype is None:
         return scalar_in(annotation)
+    if type(annotation).__name__ == "_ArrayAnnotation":
+        return annotation.canonical
     try:
         return _NAMES.get(annotation, annotation)
     except TypeError:  # unhashable annotations are reported by whoever asked

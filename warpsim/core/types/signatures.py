@@ -180,7 +180,7 @@ def _match_tuple(pattern: object, types: tuple[Any, ...], bound: Bindings) -> bo
 def _match_array(pattern: ArrayType, t: object, bound: Bindings) -> bool:
     if not isinstance(t, ArrayType) or t.ndim != pattern.ndim or (pattern.indexed and not t.indexed):
         return False
-    if pattern.local_shape is not None and (pattern.local_shape or t.local_shape) != t.local_shape:
+    if pattern.local_shape is not None and (t.local_shape is None or pattern.local_shape not in ((), t.local_shape)):
         return False
     return match(pattern.dtype, t.dtype, bound)
 

@@ -82,6 +82,9 @@ class Struct(metaclass=StructType):
             raise FieldNameError(_no_field(t, name))
         object.__setattr__(self, name, _field_value(t.fields[name], value, f"{t.__name__}.{name}"))
 
+    def __delattr__(self, name: str) -> None:
+        raise FieldNameError(f"{type(self).__name__}.{name} cannot be deleted\nhelp: set it to another value")
+
     def numpy_value(self) -> tuple[Any, ...]:
         """The fields as NumPy's structured arrays take them: tuples of structs, arrays of components, numbers.
 
@@ -250,6 +253,16 @@ def numpy_dtype(t: object) -> np.dtype:
     if is_struct(t):
         return np.dtype([(name, numpy_dtype(f)) for name, f in t.fields.items()], align=True)
     raise FieldTypeError(f"{type_name(t)} has no memory layout")
+
+
+@per_type
+def full_name(t: ValueType) -> str:
+    """The name of a type with the fields of structs in it."""
+    if isinstance(t, ArrayType):
+        return f"{t!r} of {full_name(t.dtype)}"
+    if is_struct(t):
+        return f"{t.__name__}{{{', '.join(f'{name} {full_name(f)}' for name, f in t.fields.items())}}}"
+    return type_name(t)
 
 
 def offsets(t: type[Struct]) -> dict[str, int]:

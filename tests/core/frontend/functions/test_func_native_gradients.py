@@ -5,8 +5,8 @@ import pytest
 from native_compilers import compiled
 
 import warpsim as wp
+from warpsim.core.ir.host_arrays import HostArray
 from warpsim.core.ir.interpret import Interpreter
-from warpsim.core.ops.host_memory import HostArray
 from warpsim.core.passes.forward.tangent import chosen_floats, tangent
 from warpsim.core.passes.simplify.inline import inline
 from warpsim.core.runtime.launches.pool import get_pool

@@ -1,5 +1,7 @@
 """`wp.static` inside other expressions of `wp.static`."""
 
+import enum
+
 import warpsim as wp
 
 
@@ -20,3 +22,19 @@ def test_a_static_inside_a_static_is_evaluated_once():
     out = wp.zeros(2, dtype=float)
     wp.launch(k, 1, inputs=[out])
     assert out.list() == [3.0, 33.0] and counted == [2.0, 10.0]
+
+
+class Mask(enum.IntFlag):
+    LOW = 1
+    HIGH = 4
+
+
+@wp.kernel
+def marked(out: wp.array[int]):
+    wp.atomic_or(out, 0, wp.static(Mask.HIGH))
+
+
+def test_a_member_of_an_enumeration_is_an_integer():
+    out = wp.array([2], dtype=int)
+    wp.launch(marked, 1, inputs=[out])
+    assert out.numpy()[0] == 6

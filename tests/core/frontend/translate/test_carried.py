@@ -60,11 +60,13 @@ def test_arrays_are_carried():
     assert (x.tolist(), y.tolist()) == ([7, 11, 15], [15, 23, 31])
 
 
-def test_a_local_array_cannot_change_its_identity_in_a_loop():
+def test_a_local_array_that_two_names_have_cannot_be_replaced_in_a_loop():
     made = "wp.zeros(shape=2, dtype=float)"
-    error = refused(f"a = {made}\nfor i in range(3):\n    b = {made}\n    a = b")
-    assert error.message == "a loop gives 'a' another local array"
-    assert error.help == "local arrays of one loop share their memory: copy the elements, or use another name"
+    error = refused(f"a = {made}\nc = a\nfor i in range(3):\n    b = {made}\n    a = b\nout[0] = c[0]")
+    assert error.message == "a loop gives 'a' another array, and before the loop another name may reach the one it has"
+    assert error.help.startswith("write into one array (a += x, wp.tile_assign)")
+    error = refused(f"a = {made}, {made}\nfor i in range(3):\n    a = a[1], a[0]")
+    assert error.message == "a loop changes 'a', which holds local arrays"
 
 
 @wp.kernel

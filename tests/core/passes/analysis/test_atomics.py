@@ -14,7 +14,7 @@ from warpsim.core.ops.registry import ATOMIC, TABLE
 from warpsim.core.passes.analysis.atomics import analyse
 from warpsim.core.types.array_ref import ArrayRef
 from warpsim.core.types.arrays import array_type
-from warpsim.core.types.scalars import float32, int32
+from warpsim.core.types.scalars import canonical, float32, int32
 
 
 def classes(plan, fn):
@@ -117,6 +117,7 @@ SIDE = 12
 
 def argument(t, device, made):
     """An argument of a type; `made` gets its arrays, of small whole numbers, so that sums are exact in any order."""
+    t = canonical(t)
     if t is int32:
         return 2
     if t is kernels.Pair:

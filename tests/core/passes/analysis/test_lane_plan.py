@@ -6,7 +6,7 @@ from pass_runs import lowered
 import warpsim as wp
 from warpsim.core.passes.analysis.atomics import analyse
 from warpsim.core.passes.analysis.divergence import varying
-from warpsim.core.passes.analysis.lanes import lane_plan
+from warpsim.core.passes.analysis.lanes import OneByOne, checked_plan, is_regular, lane_plan
 from warpsim.core.passes.simplify.inline import inline
 
 Floats, Ints, Vectors = wp.array(dtype=float), wp.array(dtype=int), wp.array(dtype=wp.vec3)
@@ -158,6 +158,34 @@ def test_own_elements_may_be_read_before_they_are_written():
 )
 def test_threads_that_need_their_order_have_no_plan(kernel):
     assert plan(kernel) is None
+
+
+REASONS = {
+    "a thread may read what another one writes": (reads_again, gathers_what_it_writes, reads_where_all_add),
+    "it uses what an atomic returns": (uses_the_old_value,),
+    "it writes in a loop": (writes_in_a_loop, adds_in_a_loop_where_its_index_says),
+    "it writes to an array that it sums into in a loop": (stores_where_all_add,),
+    "it calls printf, which has no form for lanes": (prints,),
+    "it calls local_array, which has no form for lanes": (on_the_stack,),
+}
+
+
+@pytest.mark.parametrize("reason", REASONS)
+def test_reasons_are_told(reason):
+    for kernel in REASONS[reason]:
+        program = inline(lowered(kernel))
+        with pytest.raises(OneByOne, match=f"^{reason}$"):
+            checked_plan(program, analyse(program), 16)
+
+
+def test_regular_kernels_are_those_without_loops_and_scattered_elements():
+    regular = {kernel.key for kernel in (integrate, in_place, springs, escapes, uses_the_old_value) if is_plain(kernel)}
+    assert regular == {"integrate", "in_place"}
+
+
+def is_plain(kernel):
+    program = inline(lowered(kernel))
+    return is_regular(program, analyse(program))
 
 
 @wp.kernel

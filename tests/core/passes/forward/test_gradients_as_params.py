@@ -7,9 +7,9 @@ from pass_runs import lowered, names, run
 from tangent_kernels import GALLERY, THREADS, contents
 from test_tangent import floats, random_direction
 
+from warpsim.core.ir.host_arrays import HostArray
 from warpsim.core.ir.interpret import Interpreter
 from warpsim.core.ir.verify import verify
-from warpsim.core.ops.host_memory import HostArray
 from warpsim.core.passes.forward.gradients_as_params import gradient_arrays, gradients_as_params
 from warpsim.core.passes.reverse.adjoint import adjoint
 from warpsim.core.passes.reverse.promote_memory import promote_memory

@@ -94,7 +94,7 @@ def cast(dtype, count=None):
 
 def cast_to_components(a):
     out = new(a.size * 3, wp.float64)
-    wp.utils.array_cast(a, out, count=10)
+    wp.utils.array_cast(a, out, count=2)
     return out
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import warpsim as wp
 from warpsim import utils
+from warpsim.errors import ArrayError
 
 NUMBERS = (wp.int8, wp.uint16, wp.int32, wp.uint32, wp.int64, wp.uint64, wp.float16, wp.float32, wp.float64)
 KEYS = (wp.int32, wp.uint32, wp.int64, wp.uint64, wp.float32, wp.float64)
@@ -297,6 +298,11 @@ def test_casts_of_shapes():
     back = wp.zeros((3, 3), dtype=float)
     utils.array_cast(flat, back, count=4)
     assert back.numpy().ravel().tolist() == [0, 1, 2, 4, 0, 0, 0, 0, 0]
+    flat.zero_()
+    utils.array_cast(v, flat, count=2)  # vectors
+    assert flat.numpy().tolist() == [0, 1, 2, 4, 5, 6, 0, 0, 0]
+    with pytest.raises(ArrayError, match="room for 9 elements"):
+        utils.array_cast(wp.zeros(4, dtype=wp.vec3), flat, count=4)
     turned = wp.zeros((4, 3), dtype=wp.float64).transpose()
     utils.array_cast(wp.array(grid()), turned)
     assert np.array_equal(turned.numpy(), grid())

@@ -1,15 +1,34 @@
 """Types of arrays in annotations: every spelling of one type is one type, and `None` may stand beside it."""
 
+import pickle
+
 import pytest
 
 import warpsim as wp
 
 
 def test_spellings_of_one_type_are_one_type():
-    assert wp.array2d[float] is wp.array[float, 2] is wp.array2d(dtype=float) is wp.array(dtype=float, ndim=2)
+    assert wp.array2d[float] is wp.array[float, 2] == wp.array2d(dtype=float) == wp.array(dtype=float, ndim=2)
+    assert len({wp.array2d[float], wp.array2d(dtype=float), wp.array(dtype=wp.float32, ndim=2)}) == 1
     assert wp.indexedarray3d[int] is wp.indexedarray[int, 3] is wp.indexedarray(dtype=int, ndim=3)
     assert wp.indexedarray[float] is wp.indexedarray1d(dtype=float)
     assert wp.array[float] is not wp.indexedarray[float]
+
+
+def test_an_annotation_keeps_attributes_of_its_own():
+    bodies, joints = (wp.array(dtype=float, ndim=2) for _ in range(2))
+    bodies.extents = ("worlds", "bodies")
+    assert bodies == joints and not hasattr(joints, "extents")
+    back = pickle.loads(pickle.dumps(bodies))
+    assert back == bodies and back.extents == bodies.extents
+
+    @wp.kernel
+    def total(x: bodies, out: joints):
+        out[0, 0] += x[0, 1]
+
+    out = wp.zeros((1, 1), dtype=float)
+    wp.launch(total, 1, inputs=[wp.ones((1, 2), dtype=float), out])
+    assert out.list() == [1.0]
 
 
 def test_alternatives_are_sets():

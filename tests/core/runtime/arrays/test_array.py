@@ -90,8 +90,8 @@ def test_extents_given_as_shape_length_and_rank():
 
 
 def test_the_name_is_a_type_in_annotations():
-    assert wp.array(dtype=float) is wp.array[float] is wp.array1d[float]
-    assert wp.array(dtype=wp.vec3, ndim=2) is wp.array2d(dtype=wp.vec3) is wp.array2d[wp.vec3]
+    assert wp.array(dtype=float) == wp.array[float] is wp.array1d[float]
+    assert wp.array(dtype=wp.vec3, ndim=2) == wp.array2d(dtype=wp.vec3) == wp.array2d[wp.vec3]
     assert repr(wp.array(dtype=wp.vec3, ndim=3)) == "array(vec3f, ndim=3)"
     assert repr(wp.indexedarray(dtype=float)) == "indexedarray(float32, ndim=1)"
 

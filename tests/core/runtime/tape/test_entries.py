@@ -168,11 +168,28 @@ def inverse_real_transform(a):
     return y
 
 
+def two_by_two(blocks):
+    """A matrix with four numbers, in three rows of two columns."""
+    rows, columns = wp.array([0, 0, 1, 2], dtype=int), wp.array([0, 1, 1, 0], dtype=int)
+    return wp.sparse.bsr_from_triplets(3, 2, rows, columns, blocks)
+
+
+def matrix_vector_product(a):
+    y = new()
+    wp.sparse.bsr_mv(two_by_two(a), a[:2], y[:3])
+    return y
+
+
+def matrix_product(a):
+    A = two_by_two(a)
+    return wp.sparse.bsr_mm(A.transpose(), A).values
+
+
 KINDS = {"LaunchEntry": launch, "WriteEntry": write, "AnnouncedWrite": announced, "ConstantWrite": constant}
 KINDS |= {"FunctionEntry": function, "LoopEntry": loop, "array_scan": scan, "array_sum": total, "array_inner": inner}
 KINDS |= {"array_cast": cast, "radix_sort_pairs": sort, "segmented_sort_pairs": segments}
 KINDS |= {"runlength_encode": run_lengths, "fft": complex_transform, "rfft": real_transform}
-KINDS |= {"irfft": inverse_real_transform}
+KINDS |= {"irfft": inverse_real_transform, "bsr_mv": matrix_vector_product, "bsr_mm": matrix_product}
 WITHOUT_TANGENT = {"AnnouncedWrite", "FunctionEntry"}
 
 
@@ -187,7 +204,7 @@ def kind(entry):
 
 
 def test_every_kind_of_entry_has_a_case():
-    for package in (warpsim.core.runtime, wp.fft):  # modules load when they are asked for
+    for package in (warpsim.core.runtime, wp.fft, wp.sparse):  # modules load when they are asked for
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)
     kinds = {cls.__name__ for cls in subclasses(TapeEntry)} - {"StepEntry"}

@@ -9,6 +9,7 @@ negative ones count from there.
 from __future__ import annotations
 
 import ast
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,47 +47,75 @@ class ArraySlice:
 
     @property
     def view_type(self) -> ArrayType:
-        """The type of an array with its elements and rank."""
-        return array_type(self.array.type.dtype, len(self.axes), self.array.type.indexed)
+        """The type of an array with its elements and rank; of a part of known extents of a local array a local one."""
+        t, lengths = self.array.type, [axis.length for axis in self.axes]
+        if t.local_shape is None or not all(isinstance(n, Constant) and int(n.value) > 0 for n in lengths):
+            return array_type(t.dtype, len(lengths), t.indexed)
+        return array_type(t.dtype, len(lengths), False, tuple(int(n.value) for n in lengths if isinstance(n, Constant)))
 
     @property
     def __name__(self) -> str:
         return f"a slice of {self.array.type}"
 
+    def element(self, tr: Translator, indices: list[Any]) -> list[Value]:
+        """The indices in the array of an element, from those along all axes of the slice."""
+        return self.located(tr, [from_start(tr, axis, i) for axis, i in zip(self.axes, indices, strict=True)])
+
+    def located(self, tr: Translator, indices: list[Value]) -> list[Value]:
+        """The same, of indices none of which is negative."""
+        rest = iter(indices)
+        return [along(tr, p, next(rest)) if isinstance(p, Axis) else p for p in self.places]
+
+    def part(self, tr: Translator, indices: list[Any]) -> ArraySlice:
+        """The slice of the slice at indices and slices along its leading axes."""
+        places: list[Value | Axis] = list(self.places)
+        free = [k for k, p in enumerate(places) if isinstance(p, Axis)]
+        for k, index in zip(free, indices, strict=False):
+            axis = places[k]
+            assert isinstance(axis, Axis)
+            places[k] = part_of(tr, axis, index) if isinstance(index, ast.Slice) else position(tr, axis, index)
+        return ArraySlice(self.array, tuple(places))
+
 
 def sliced_array(tr: Translator, base: Value | ArraySlice, indices: list[Any]) -> ArraySlice:
     """The slice at indices and slices along the leading axes of an array, or of a slice."""
-    places: list[Value | Axis] = list(base.places if isinstance(base, ArraySlice) else whole(tr, base))
-    free = [k for k, p in enumerate(places) if isinstance(p, Axis)]
-    if len(indices) > len(free):
-        raise KernelTypeError(f"{counted(len(indices), 'index')} and slices for {counted(len(free), 'dimension')}")
-    for k, index in zip(free, indices, strict=False):
-        axis = places[k]
-        assert isinstance(axis, Axis)
-        places[k] = part_of(tr, axis, index) if isinstance(index, ast.Slice) else position(tr, axis, index)
-    return ArraySlice(base.array if isinstance(base, ArraySlice) else base, tuple(places))
+    view = base if isinstance(base, ArraySlice) else ArraySlice(base, tuple(whole(tr, base)))
+    if len(indices) > len(view.axes):
+        raise KernelTypeError(f"{counted(len(indices), 'index')} and slices for {counted(len(view.axes), 'dimension')}")
+    return view.part(tr, indices)
 
 
 def whole(tr: Translator, array: Value) -> list[Axis]:
     """All positions of every axis of an array."""
-    extents = (tr.emit(memory.shape, array, axis=k) for k in range(array.type.ndim))
+    known = array.type.local_shape
+    extents = (
+        typed_value(known[k]) if known else tr.emit(memory.shape, array, axis=k) for k in range(array.type.ndim)
+    )
     return [Axis(typed_value(0), typed_value(1), extent) for extent in extents]
 
 
 def element_indices(tr: Translator, view: ArraySlice, indices: list[Any]) -> list[Value]:
     """The indices of an element of the array, from those of the slice along all of its axes."""
-    rest = iter(indices)
-    return [position(tr, p, next(rest)) if isinstance(p, Axis) else p for p in view.places]
+    return view.element(tr, indices)
 
 
 def position(tr: Translator, axis: Axis, index: object) -> Value:
     """Where element `index` of an axis lies in the array; negative ones count from the end of the slice."""
+    return along(tr, axis, from_start(tr, axis, index))
+
+
+def from_start(tr: Translator, axis: Axis, index: object) -> Value:
+    """An index along an axis, counted from its start."""
     at = _int32(tr, index)
     if isinstance(at, Constant):
-        at = tr.emit(TABLE["add"], axis.length, at) if int(at.value) < 0 else at
-    else:
-        below = tr.emit(TABLE["lt"], at, 0)
-        at = tr.emit(TABLE["where"], below, tr.emit(TABLE["add"], at, axis.length), at)
+        return tr.emit(TABLE["add"], axis.length, at) if int(at.value) < 0 else at
+    below = tr.emit(TABLE["lt"], at, 0)
+    counted: Value = tr.emit(TABLE["where"], below, tr.emit(TABLE["add"], at, axis.length), at)
+    return counted
+
+
+def along(tr: Translator, axis: Axis, at: Value) -> Value:
+    """Where the element at an index of an axis lies in the array."""
     index_in_array: Value = tr.emit(TABLE["add"], axis.start, tr.emit(TABLE["mul"], at, axis.step))
     return index_in_array
 
@@ -101,6 +130,8 @@ def part_of(tr: Translator, axis: Axis, node: ast.Slice) -> Axis:
     if not isinstance(step, Constant):
         tr.emit(assert_, tr.emit(TABLE["ne"], step, 0), message="slice step cannot be zero")
     n = axis.length
+    if all(p is None or isinstance(p, Constant) for p in (n, lower, upper, step)):
+        return constant_part(tr, axis, lower, upper, step)
     forwards = int(step.value) > 0 if isinstance(step, Constant) else tr.emit(TABLE["gt"], step, 0)
     least = _either(tr, forwards, typed_value(0), typed_value(-1))
     most = _either(tr, forwards, n, tr.emit(TABLE["sub"], n, 1))
@@ -112,16 +143,25 @@ def part_of(tr: Translator, axis: Axis, node: ast.Slice) -> Axis:
     return Axis(first, tr.emit(TABLE["mul"], axis.step, step), tr.emit(TABLE["max"], size, 0))
 
 
-class Shape(tuple[Value, ...]):
-    """The extents of an array or a slice; dimensions up to the fourth that it does not have are 0."""
+def constant_part(tr: Translator, axis: Axis, *bounds: Value | None) -> Axis:
+    """The same, of constants."""
+    parts = slice(*(int(p.value) if isinstance(p, Constant) else None for p in bounds))
+    assert isinstance(axis.length, Constant)
+    taken = range(int(axis.length.value))[parts]
+    first = along(tr, axis, typed_value(taken.start))
+    return Axis(first, tr.emit(TABLE["mul"], axis.step, typed_value(taken.step)), typed_value(len(taken)))
+
+
+class Shape(tuple[Any, ...]):
+    """The extents of an array or a slice, of local arrays numbers; up to the fourth, dimensions that it lacks are 0."""
 
     def __getitem__(self, index: Any) -> Any:
         return 0 if isinstance(index, int) and len(self) <= index < MAX_NDIM else super().__getitem__(index)
 
 
 def extents(view: ArraySlice) -> Shape:
-    """The shape of a slice."""
-    return Shape(axis.length for axis in view.axes)
+    """The shape of a slice: of a view of a tile numbers."""
+    return Shape(view.view_type.local_shape or (axis.length for axis in view.axes))
 
 
 def slice_attribute(tr: Translator, view: ArraySlice, name: str) -> Any:
@@ -129,6 +169,8 @@ def slice_attribute(tr: Translator, view: ArraySlice, name: str) -> Any:
     if name == "shape":
         return extents(view)
     if name == "size":
+        if view.view_type.local_shape:
+            return math.prod(view.view_type.local_shape)
         total = typed_value(1)
         for extent in extents(view):
             total = tr.emit(TABLE["mul"], total, extent)

@@ -32,7 +32,7 @@ from ..translate.translator import Translator, translates
 from .addresses import Address
 from .array_slices import ArraySlice, element_indices
 from .constructors import LOCAL_ARRAYS, call_type, called_type
-from .parts import parts_of
+from .parts import parts_of, plain_enum
 from .statics import static_value
 from .targets import Element, read, target_of, write
 
@@ -77,7 +77,7 @@ def makes(function: object) -> Callable[[Callable[..., Any]], Callable[..., Any]
 def call_expression(tr: Translator, node: ast.Call) -> Any:
     callee = called_type(tr, node.func) if isinstance(node.func, ast.Call) else tr.translate(node.func)
     if callee_form(callee) == "static":
-        return static_value(tr, node)
+        return plain_enum(static_value(tr, node))
     if callee_form(callee) == "address_of":
         return address_in_memory(tr, node)
     if isinstance(callee, Callee):
@@ -109,6 +109,11 @@ def call_object(tr: Translator, callee: Any, args: list[Any], keywords: dict[str
     if isinstance(callee, ArrayType):
         raise KernelTypeError("arrays cannot be made in a kernel", help=LOCAL_ARRAYS)
     return call_python(tr, callee, args, keywords)
+
+
+def call_value(tr: Translator, callee: Any, args: list[Any]) -> Any:
+    """What a function, an operation or a type gives of operands that are translated already."""
+    return callee.call(tr, args, {}) if isinstance(callee, Callee) else call_object(tr, callee, args, {})
 
 
 def call_op(tr: Translator, op: Op, args: list[Any], keywords: dict[str, Any]) -> Any:

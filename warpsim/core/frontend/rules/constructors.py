@@ -25,6 +25,7 @@ from ...types.values import Compound
 from ..source.syntax_trees import parse_syntax
 from ..translate.conversions import constructor_name, convert, converted_scalar
 from ..translate.forms import form
+from ..translate.fresh_arrays import note_array
 from ..translate.scope import describe, fitting, is_number, typed_value
 from ..translate.translator import Translator
 
@@ -220,7 +221,9 @@ def form_local_array(tr: Translator, callee: Callable[..., Any], args: list[Any]
     if not structs.is_field_type(dtype) or isinstance(dtype, ArrayType):
         elements = "a scalar, vector, matrix or struct type"
         raise KernelTypeError(f"a local array of {describe(dtype)}", expected=elements)
-    return tr.emit(memory.local_array, shape=shape, dtype=dtype)
+    array: Value = tr.emit(memory.local_array, shape=shape, dtype=dtype)
+    note_array(tr, array)
+    return array
 
 
 @form("type_function")

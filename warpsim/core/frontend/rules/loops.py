@@ -9,7 +9,7 @@ afterwards, since the body may not run; the index keeps its last value where it 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -22,7 +22,7 @@ from ..source import names
 from ..source.captured import is_static
 from ..translate.assigned import names_assigned, static_callee
 from ..translate.branches import choose, either, exit_condition
-from ..translate.carried import Carried, is_runtime, start_value
+from ..translate.carried import is_runtime, start_value
 from ..translate.conversions import truth
 from ..translate.flow import statements
 from ..translate.scope import (
@@ -41,17 +41,12 @@ from ..translate.scope import (
 from ..translate.translator import Translator, translates
 from .array_slices import ArraySlice
 from .calls import arguments, length_of
+from .loop_locals import CHANGED, LoopLocals
 from .ranges import Range, items_of, range_bounds
 from .targets import assign
 
 _MISSING = (Unassigned, Erroneous)
 _NOTHING = Unassigned("")
-
-
-def carried_locals(tr: Translator, body: Iterable[ast.AST], extra: list[str]) -> Carried:
-    changed = names_assigned(tr, body)
-    known = [n for n in sorted(changed) if n in tr.scope and not isinstance(tr.scope[n], _MISSING)]
-    return Carried([*(n for n in known if is_runtime(tr.scope[n])), *extra], tr.scope)
 
 
 def leave_loop(tr: Translator, body: list[ast.AST], before: Scope) -> None:
@@ -60,8 +55,7 @@ def leave_loop(tr: Translator, body: list[ast.AST], before: Scope) -> None:
         if name not in before:
             tr.scope[name] = Unassigned("it is assigned only inside a loop, which may run zero times")
         elif not is_runtime(before[name]) and not same(before[name], tr.scope.get(name)):
-            reason = "a loop changes it, and it is not a number, vector, matrix or struct"
-            tr.scope[name] = Unassigned(reason, conflict=True)
+            tr.scope[name] = CHANGED
 
 
 @translates(ast.For)
@@ -243,7 +237,8 @@ def index_carried(tr: Translator, name: str, t: object) -> list[str]:
 def counted_loop(tr: Translator, node: ast.For, bounds: tuple[Value, Value, Value], index_locals: list[str]) -> None:
     assert isinstance(node.target, ast.Name)
     name = node.target.id
-    carried = carried_locals(tr, node.body, index_locals)
+    carried = LoopLocals(tr, node.body, index_locals)
+    carried.start()
     index, params = Value(bounds[0].type, name), carried.params()
     body = Region((index, *params))
     outer = tr.scope.copy()
@@ -256,11 +251,11 @@ def counted_loop(tr: Translator, node: ast.For, bounds: tuple[Value, Value, Valu
     body.yields = loop_body(tr, body, carried, params, run)
     results = tr.builder.loop(*bounds, carried.init, body)
     tr.scope = outer
-    carried.bind(tr.scope, results)
+    carried.leave(tr.scope, results)
 
 
 def loop_body(
-    tr: Translator, body: Region, carried: Carried, params: tuple[Value, ...], run: Callable[[], None]
+    tr: Translator, body: Region, carried: LoopLocals, params: tuple[Value, ...], run: Callable[[], None]
 ) -> tuple[Value, ...]:
     """Translate a body with its carried locals bound to parameters; returns what it yields."""
     outer, tr.scope = tr.scope, tr.scope.copy()
@@ -268,7 +263,14 @@ def loop_body(
         carried.bind(tr.scope, params)
         with tr.builder.inside(body):
             run()
-            return carried.collect(tr.scope)
+            yields = carried.collect(tr.scope)
+        if carried.changed:
+            tr.scope = outer.copy()
+            carried.bind(tr.scope, params)
+            carried.forget(tr.scope)
+            with tr.builder.inside(Region()):
+                run()  # for errors alone: no iteration may begin with what the one before left in such a name
+        return yields
     finally:
         tr.scope = outer
 
@@ -331,7 +333,8 @@ def loop_with_test(
     flags = loop_flags(tr, [s for s in body if isinstance(s, ast.stmt)])
     if RETURNED in flags:
         extra = [*extra, *prepared_result(tr, body, run, extra, flags)]
-    carried = carried_locals(tr, body, [*extra, *flags])
+    carried = LoopLocals(tr, body, [*extra, *flags])
+    carried.start()
     node_before, node_body = Region(carried.params()), Region()
     outer = tr.scope.copy()
     go_on: list[Value] = []
@@ -347,7 +350,7 @@ def loop_with_test(
     node_body.yields = loop_body(tr, node_body, carried, node_body.params, body_run)
     results = tr.builder.repeat(carried.init, node_before, node_body)
     tr.scope = outer
-    carried.bind(tr.scope, results)
+    carried.leave(tr.scope, results)
     tr.scope.update(outer_flags)
 
 
@@ -390,7 +393,7 @@ def prepared_result(
 
 
 def trial_result(tr: Translator, body: list[Any], run: Callable[[], None], extra: list[str], flags: list[str]) -> Any:
-    carried = carried_locals(tr, body, [*extra, *flags])
+    carried = LoopLocals(tr, body, [*extra, *flags])
     errors, outer = len(tr.errors), tr.scope
     tr.scope = tr.scope.copy()
     try:

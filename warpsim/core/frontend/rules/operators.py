@@ -11,6 +11,7 @@ import ast
 import math
 import operator
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from ..translate.chains import LONGEST, alternatives, first_of, shortcut, test_o
 from ..translate.conversions import converted_scalar, is_none, negate, truth
 from ..translate.scope import describe, is_number, typed_value
 from ..translate.translator import Translator, translates
+from .tile_elements import combined, is_tile
 
 MAX_POWER = 64  # integer powers up to this are products
 _PLAIN = (ast.Name, ast.Constant, ast.UnaryOp, ast.BinOp, ast.Attribute, ast.operator, ast.unaryop, ast.expr_context)
@@ -66,6 +68,9 @@ _COMPARE: dict[type[ast.AST], tuple[str, Any]] = {
 
 _COMPARED = dict(_COMPARE.values())
 
+OPERATOR_FUNCTIONS = sorted({name for name, _ in (*_BINARY.values(), *_UNARY.values(), *_COMPARE.values())})
+"""Names by which functions of the user's stand for operators of structs and vectors."""
+
 
 @translates(ast.BinOp)
 def binary_operation(tr: Translator, node: ast.BinOp) -> Any:
@@ -82,6 +87,8 @@ def binary_operation(tr: Translator, node: ast.BinOp) -> Any:
 
 def binary(tr: Translator, kind: type[ast.AST], left: object, right: object) -> Any:
     name, python = _BINARY[kind]
+    if is_tile(left) or is_tile(right):
+        return combined(tr, partial(binary, tr, kind), left, right)
     if not isinstance(left, Value) and not isinstance(right, Value):
         return constant_result(name, python, left, right)
     own = user_operator(tr, name, left, right)
@@ -154,6 +161,8 @@ def unary_operation(tr: Translator, node: ast.UnaryOp) -> Any:
     if isinstance(node.op, ast.Not):
         return negate(tr, truth(tr, operand))
     name, python = _UNARY[type(node.op)]
+    if is_tile(operand):
+        return combined(tr, partial(tr.emit, TABLE[name]), operand)
     if isinstance(operand, Value):
         own = user_operator(tr, name, operand)
         return tr.emit(TABLE[name], operand) if own is None else own.call(tr, [operand], {})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import enum
+import math
 import types
 from collections.abc import Sequence
 from typing import Any
@@ -21,11 +22,14 @@ from ...types.values import Compound
 from ..source.captured import MISSING
 from ..source.names import steps
 from ..translate.callee import Callee
+from ..translate.fresh_arrays import note_alias
 from ..translate.scope import describe, host_array_error, is_host_array, is_number, typed_value
 from ..translate.translator import Translator, suggestion, translates
 from .addresses import array_address
 from .array_slices import ArraySlice, Shape, element_indices, slice_attribute, sliced_array
 from .pieces import pieces_attribute, place_in_pieces
+from .tile_elements import is_tile
+from .tile_indices import gathered
 
 _PACKAGE = __name__.partition(".")[0]
 _PYTHON = {"float": float, "int": int, "range": range}  # `wp.float(x)`
@@ -112,10 +116,14 @@ def struct_function(t: type[Struct], name: str) -> Any:
 
 def array_attribute(tr: Translator, base: Value, name: str) -> Any:
     if name == "shape":
+        if base.type.local_shape:
+            return Shape(base.type.local_shape)
         return Shape(tr.emit(memory.shape, base, axis=k) for k in range(base.type.ndim))
     if name in ("ndim", "dtype"):
         return getattr(base.type, name)
     if name == "size":
+        if base.type.local_shape:
+            return math.prod(base.type.local_shape)
         total = tr.emit(memory.shape, base, axis=0)
         for k in range(1, base.type.ndim):
             total = tr.emit(TABLE["mul"], total, tr.emit(memory.shape, base, axis=k))
@@ -139,10 +147,11 @@ def component_attribute(tr: Translator, base: Value, name: str) -> Any:
 @translates(ast.Subscript)
 def subscript(tr: Translator, node: ast.Subscript) -> Any:
     base = tr.translate(node.value)
-    if isinstance(base, ArraySlice):
-        return element_of_slice(tr, base, index_operands(tr, node.slice))
-    if isinstance(base, Value):
-        return index_into(tr, base, index_operands(tr, node.slice))
+    if isinstance(base, ArraySlice | Value):
+        indices = index_operands(tr, node.slice)
+        if any(map(is_tile, indices)):
+            return gathered(tr, base, indices)
+        return element_of_slice(tr, base, indices) if isinstance(base, ArraySlice) else index_into(tr, base, indices)
     if isinstance(base, compounds.Compound):
         return constant_element(tr, base, index_operands(tr, node.slice))
     if is_host_array(base):
@@ -208,7 +217,9 @@ def array_element(tr: Translator, base: Value, indices: list[Any]) -> Any:
     t = base.type
     at = [array_index(i) for i in indices[: t.ndim]]
     if len(at) < t.ndim:
-        return tr.emit(memory.view, base, *at)
+        row: Value = tr.emit(memory.view, base, *at)
+        note_alias(tr, row, base)
+        return row
     rest = indices[t.ndim :]
     if rest and not compounds.is_compound(t.dtype):
         raise KernelTypeError(f"{type_name(t)} takes {counted(t.ndim, 'index')}, got {len(indices)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import partial
 from typing import Any
 
 from ....errors import KernelTypeError, UnsupportedSyntaxError
@@ -16,6 +17,7 @@ from .calls import emit_tid
 from .constructors import type_expression
 from .operators import binary
 from .targets import assign, update
+from .tile_elements import is_tile, update_tile
 
 
 @translates(ast.Pass)
@@ -26,6 +28,7 @@ def no_operation(tr: Translator, node: ast.Pass) -> None:
 @translates(ast.Expr)
 def expression_statement(tr: Translator, node: ast.Expr) -> None:
     if not isinstance(node.value, ast.Constant):  # a docstring or `...`
+        tr.unused = node.value
         tr.translate(node.value)
 
 
@@ -63,7 +66,11 @@ def augmented_assignment(tr: Translator, node: ast.AugAssign) -> None:
         update(tr, node.target, type(node.op), node.value)
         return
     before = tr.translate(ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target))
-    assign(tr, node.target, binary(tr, type(node.op), before, tr.translate(node.value)))
+    operand = tr.translate(node.value)
+    if is_tile(before):
+        update_tile(tr, partial(binary, tr, type(node.op)), before, operand)
+    else:
+        assign(tr, node.target, binary(tr, type(node.op), before, operand))
 
 
 @translates(ast.Assert)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from ....errors import KernelAttributeError, KernelTypeError, KernelValueError, UnsupportedSyntaxError, counted
@@ -36,6 +37,7 @@ from .parts import (
     swizzle,
 )
 from .pieces import place_in_pieces
+from .tile_elements import assign_tile, is_tile, update_tile
 
 _COPY_FIRST = "copy the element to a local, change it, and store it back"
 
@@ -93,7 +95,7 @@ def unpack(tr: Translator, target: ast.Tuple, operand: object) -> None:
         assign(tr, element, part)
 
 
-def target_of(tr: Translator, node: ast.expr) -> Local | Element:
+def target_of(tr: Translator, node: ast.expr) -> Any:
     """What a target names; an expression whose value is an array is one by itself."""
     array = tr.gradient_array(node)
     if array is not None:
@@ -108,6 +110,8 @@ def target_of(tr: Translator, node: ast.expr) -> Local | Element:
         operand = tr.translate(node)
         if isinstance(operand, Value) and isinstance(operand.type, ArrayType):
             return Element(operand, [])
+        if isinstance(operand, ArraySlice):
+            return operand
         targets = "a name, an element, a component or a field"
         cure = "give the value a name first"
         raise UnsupportedSyntaxError("this cannot be assigned to", expected=targets, help=cure)
@@ -265,9 +269,12 @@ def step_into(tr: Translator, value: Value, step: tuple[str, Any]) -> Value:
 
 
 def write(tr: Translator, target: Local | Element, operand: object) -> None:
-    if isinstance(target, ArraySlice):
+    part: Any = read(tr, target) if isinstance(target, ArraySlice) or is_row(target) else None
+    if is_tile(part):
+        assign_tile(tr, part, operand)
+    elif isinstance(target, ArraySlice):
         raise UnsupportedSyntaxError("a slice of an array cannot be assigned", help="write a loop")
-    if isinstance(target, Element):
+    elif isinstance(target, Element):
         for element, value in written_elements(tr, target, operand, "the value stored"):
             tr.emit(memory.store, element.array, *element.indices, value)
     elif not target.steps:
@@ -275,6 +282,11 @@ def write(tr: Translator, target: Local | Element, operand: object) -> None:
     else:
         whole = typed_value(tr.lookup(target.name))
         tr.bind(target.name, replace_part(tr, whole, target.steps, operand))
+
+
+def is_row(target: Local | Element) -> bool:
+    """Whether a target is a part of a local array with dimensions of its own."""
+    return isinstance(target, Element) and not target.is_element and target.array.type.local_shape is not None
 
 
 def written_elements(tr: Translator, target: Element, operand: object, what: str) -> list[tuple[Element, Value]]:
@@ -333,7 +345,11 @@ def update_part(tr: Translator, target: ast.expr, kind: type[ast.AST], value: as
         place = target_of(tr, target)
     if not isinstance(place, Element) or kind not in (ast.Add, ast.Sub) or not is_number_in_memory(place):
         before = read(tr, place)
-        write(tr, place, binary(tr, kind, before, tr.translate(value)))
+        operand = tr.translate(value)
+        if is_tile(before):
+            update_tile(tr, partial(binary, tr, kind), before, operand)
+        else:
+            write(tr, place, binary(tr, kind, before, operand))
         return
     added = tr.translate(value)
     if user_operator(tr, "add" if kind is ast.Add else "sub", Value(target_type(tr, place)), added) is not None:

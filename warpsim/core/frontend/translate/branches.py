@@ -12,6 +12,7 @@ from ....errors import KernelTypeError
 from ...ir.nodes import Constant, Region, Value
 from ...ops.registry import TABLE
 from ...types.arrays import type_name
+from .fresh_arrays import note_alias
 from .scope import FLAGS, RESULT, Erroneous, Scope, Unassigned, describe, is_number, placeholder, same, typed_value
 from .translator import Translator
 
@@ -84,6 +85,8 @@ def join(tr: Translator, condition: Value, then: Arm, orelse: Arm) -> None:
     then.region.yields = tuple(a for _, a, _ in pending)
     orelse.region.yields = tuple(b for _, _, b in pending)
     results = tr.builder.branch(condition, then.region, orelse.region)
+    for chosen, (_, a, b) in zip(results, pending, strict=True):
+        note_alias(tr, chosen, a, b)
     values = iter(results)
     replacement = {id(key): next(values) for key, _, _ in pending}
     tr.scope = Scope({name: _resolve(operand, replacement) for name, operand in merged.items()})

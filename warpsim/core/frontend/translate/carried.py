@@ -7,8 +7,9 @@ from typing import Any
 from ....errors import KernelTypeError
 from ...ir.nodes import Value
 from ...types import compounds, structs
-from ...types.arrays import ArrayType, type_name
+from ...types.arrays import type_name
 from .conversions import constructor_name
+from .fresh_arrays import is_local
 from .scope import RESULT, Erroneous, Scope, Unassigned, describe, is_number, placeholder, typed_value
 from .translator import Suppressed
 
@@ -21,11 +22,8 @@ class Carried:
         self.templates = {name: scope[name] for name in self.names}
         self.init = tuple(v for name in self.names for v in flatten(scope[name]))
         for name in self.names:
-            if is_local_array(scope[name]):
-                raise KernelTypeError(
-                    f"a loop gives {name!r} another local array",
-                    help="local arrays of one loop share their memory: copy the elements, or use another name",
-                )
+            if is_local(scope[name]):  # the returned value
+                raise KernelTypeError("a loop cannot return a local array", help="return it after the loop")
 
     def params(self) -> tuple[Value, ...]:
         return tuple(Value(v.type, v.hint) for v in self.init)
@@ -74,11 +72,6 @@ def is_runtime(operand: object) -> bool:
     if isinstance(operand, tuple):
         return all(map(is_runtime, operand))
     return isinstance(operand, (Value, compounds.Compound, structs.Struct)) or is_number(operand)
-
-
-def is_local_array(operand: object) -> bool:
-    """Whether the operand is an array on the thread's stack."""
-    return isinstance(operand, Value) and isinstance(operand.type, ArrayType) and operand.type.local_shape is not None
 
 
 def flatten(operand: object) -> list[Value]:

@@ -64,6 +64,9 @@ class Adjoint:
 
     __name__ = "wp.adjoint"
 
+    def __repr__(self) -> str:
+        return self.__name__
+
     def __getitem__(self, key: Any) -> Any:
         raise TypeError("wp.adjoint[...] has a meaning inside functions made by @wp.func_grad only")
 

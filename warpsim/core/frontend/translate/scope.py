@@ -151,11 +151,13 @@ def number_type(number: object) -> Any:
 
 
 def placeholder(t: object) -> Value | None:
-    """A value of type `t` for a path on which it is never read; None where there is none."""
+    """Zero, or an empty array, for a path on which a value of type `t` is never read; None where there is none."""
     if scalars.is_scalar(t):
         return Constant(t, t(0))
     if compounds.is_compound(t):
         return Constant(t, t.wrap(np.zeros(t.shape, t.dtype)))
     if structs.is_struct(t):
         return Constant(t, t())
+    if isinstance(t, ArrayType) and t.local_shape is None:
+        return Constant(t, None)
     return None

@@ -99,6 +99,9 @@ class Translator:
         self.session: dict[Any, Any] = {} if caller is None else caller.session
         self.errors: list[KernelError] = []
         self.node: ast.AST = source.tree
+        self.entry = builder.region  # where its code begins
+        self.takes_one_lane = False  # whether that is asserted there
+        self.unused: ast.AST | None = None  # the expression of the statement whose value nobody takes
         self.body_node = node if node is not None else source.tree
         self.expected: Any = None  # the type that the function is declared to return
         self.zeros: dict[str, Any] | None = None  # locals that start as zero; None where that cannot be asked for
@@ -157,11 +160,6 @@ class Translator:
             return
         for name in assigned():
             self.scope[name] = Erroneous()
-
-    def start_with(self, zeros: dict[str, Any]) -> None:
-        """Begin with locals that have a value, see `missing_values`."""
-        self.zeros = zeros
-        self.scope.update(zeros)
 
     # ----- the chain of calls -----------------------------------------------------------------
 

@@ -51,26 +51,49 @@ class LanePlan:
     """Arrays that may not overlap: what is written, and what other threads may read."""
 
 
+class OneByOne(Exception):
+    """Why the threads of a kernel must run one by one."""
+
+
 def lane_plan(fn: Function, plan: AtomicPlan, width: int) -> LanePlan | None:
     """The plan of an inlined kernel for strips of `width` threads; None where its threads must run one by one."""
+    try:
+        return checked_plan(fn, plan, width)
+    except OneByOne:
+        return None
+
+
+def checked_plan(fn: Function, plan: AtomicPlan, width: int) -> LanePlan:
+    """The same plan. Raises `OneByOne` with the reason where there is none."""
     calls = [node for node in walk(fn.body) if isinstance(node, Call)]
     differs, states = varying(fn), state_arrays(fn)
-    if not all(_is_known(call, differs, states) for call in calls) or width * _bytes_of(states) > MOST_BYTES:
-        return None
-    if large_types(fn):
-        return None
+    unknown = next((call for call in calls if not _is_known(call, differs, states)), None)
+    if unknown is not None:
+        raise OneByOne(f"it calls {unknown.op.name}, which has no form for lanes")
+    if width * _bytes_of(states) > MOST_BYTES or large_types(fn):
+        raise OneByOne("its local arrays or matrices are too large for lanes")
     bases = points_to(fn)
     calls = [call for call in calls if not (call.op.effect and states & {*call.args, *call.results})]
     accesses = {call: _only(bases[call.args[0]]) for call in calls if call.op.effect}
     if None in accesses.values() or any(base.holder not in fn.params for base in accesses.values() if base):
-        return None
+        raise OneByOne("it reaches arrays that are no parameters")
     writes = [call for call in calls if call.op.effect in (WRITE, ATOMIC)]
     if any(result in plan.used for call in writes for result in call.results):
-        return None
+        raise OneByOne("it uses what an atomic returns")
     looped = _in_loops(fn.body, {*writes})
     if not all(_is_joint(call, differs) for call in looped):
-        return None
+        raise OneByOne("it writes in a loop")
     return _with_order(fn, plan, differs, {c: b for c, b in accesses.items() if b}, writes, looped, width)
+
+
+def is_regular(fn: Function, plan: AtomicPlan) -> bool:
+    """Whether LLVM could vectorise over the threads: no loop, no atomic, and every element follows from the index."""
+    nodes, differs = list(walk(fn.body)), varying(fn)
+    accesses = [node for node in nodes if isinstance(node, Call) and node.op.effect]
+    if any(isinstance(node, For | While) for node in nodes) or not plan.injective.issuperset(plan.atomics()):
+        return False
+    forms = AffineForms(plan.definitions, exact=True)
+    return not any(_is_scattered(call, forms, differs) for call in accesses if isinstance(call.args[0].type, ArrayType))
 
 
 def _is_known(call: Call, differs: set[Value], states: set[Value]) -> bool:
@@ -123,7 +146,7 @@ def _with_order(
     writes: list[Call],
     joint: set[Call],
     width: int,
-) -> LanePlan | None:
+) -> LanePlan:
     """The plan, if no thread reads what another one writes as long as certain arrays lie apart."""
     order = {node: k for k, node in enumerate(walk(fn.body))}
     written = {accesses[call]: order[call] for call in reversed(writes)}  # of several, when the first one happens
@@ -132,10 +155,10 @@ def _with_order(
     for base in written.keys() & read.keys():
         own = _are_own([call for call, other in accesses.items() if other == base], plan, forms, differs)
         if not own or read[base] > written[base]:
-            return None
+            raise OneByOne("a thread may read what another one writes")
     summed = {accesses[call] for call in joint}
     if any(call not in joint and call.op.name not in PRIVATE_ATOMICS for call in writes if accesses[call] in summed):
-        return None
+        raise OneByOne("it writes to an array that it sums into in a loop")
     apart = tuple((w, r) for w, r in product(written, read) if w != r)
     neighbours = {c for c in accesses if c.op.effect == READ and _steps_by_one(c, forms, differs)}
     scalar = any(_is_scattered(c, forms, differs) for c in accesses) or any(isinstance(n, For | While) for n in order)

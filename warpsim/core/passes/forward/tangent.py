@@ -20,7 +20,8 @@ from ....errors import NotDifferentiableError
 from ...ir.def_use import used_values
 from ...ir.nodes import Call, Function, Value, walk
 from ...ir.rewrite import Cloner
-from ...ops.registry import PURE
+from ...ops import construct
+from ...ops.registry import PURE, TABLE
 from ...ops.tangents import TangentList, has_floats, needs_order, slots
 from ...types.array_ref import ArrayRef
 from ...types.arrays import ArrayType
@@ -78,6 +79,8 @@ class Tangents(Duals):
     def call(self, node: Call) -> None:
         if isinstance(node.op, Function):
             self.function(self.rename_operands(node), self.of(node.args))
+        elif node.op.name == "arrived":
+            self.arrived(node)
         else:
             self.row(node)
 
@@ -88,6 +91,15 @@ class Tangents(Duals):
         for result, tangent in zip(call.results, self.tangents(call, self.of(node.args)), strict=True):
             if tangent:
                 self.duals[result] = tangent
+
+    def arrived(self, node: Call) -> None:
+        """Append the test whether a sum of cotangents is to be added: its tangent may be all that there is to add."""
+        call = self.rename_operands(node)
+        self.append(call)
+        [outcome] = call.results
+        for tangent in self.of(node.args[:1])[0].values():
+            outcome = TABLE["bit_or"](outcome, TABLE["arrived"](tangent, construct.zero(tangent)))
+        self.rename(node.results, (outcome,))
 
     def tangents(self, call: Call, tangents: TangentList) -> TangentList:
         """Tangents of the results of a row."""

@@ -214,13 +214,13 @@ def refused_local(call: Call, checkpoint: bool) -> NotDifferentiableError:
     """The error about a local array; `checkpoint`: it holds states of a reversed loop."""
     if checkpoint:
         return NotDifferentiableError(
-            "a derivative is taken of wp.grad through a loop that carries more than numbers and vectors",
+            "a derivative is taken of wp.grad through a loop that carries more than numbers, vectors and matrices",
             call.location,
-            help="carry numbers and vectors, give the loop a constant number of iterations, or declare the derivative "
+            help="carry these, give the loop a constant number of iterations, or declare the derivative "
             "with @wp.func_grad",
         )
     return NotDifferentiableError(
-        "a local array that is passed on, chosen, too large, or of matrices or structs carries a derivative",
+        "a local array that is passed on, chosen, too large, or of structs carries a derivative",
         call.location,
         help="index the array directly, or use an array argument",
     )

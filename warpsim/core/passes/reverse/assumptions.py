@@ -49,6 +49,8 @@ class _Doubts:
         self.signs: set[Operand] = set()
         self.distances: set[Distance] = set()
         for base in dependences.written:
+            if base.type.local_shape is not None:
+                continue  # what a local array held is carried in variables, or not known again
             accesses = dependences.by_base.get(base, [])
             doubtful = any(0 in a.signs for a in accesses) or len({a.signs for a in accesses}) > 1
             for a in accesses if doubtful and any(map(_needs_order, accesses)) else ():

@@ -86,7 +86,7 @@ def add_up(elements: dict[Element, Value], contributions: Cotangents, primals: R
         total, then = contributions.pop(value), Region()
         with builder.inside(then):
             memory.add_into(memory.gradient(primals.use(element.array)), [*primals.uses(element.indices)], total)
-        builder.branch(TABLE["ne"](total, construct.zero(total)), then, Region())
+        builder.branch(TABLE["arrived"](total, construct.zero(total)), then, Region())
 
 
 def walk_in(node: Node) -> Iterator[Node]:

@@ -103,8 +103,7 @@ def _content_type(dtype: Any, extents: tuple[int, ...]) -> Any:
         return None
     if dtype in NUMBERS:
         return vector(count, dtype)
-    is_vector = is_compound(dtype) and dtype.kind == "vector"
-    return matrix((count, dtype.size), dtype.dtype) if is_vector and dtype is vector(dtype.size, dtype.dtype) else None
+    return matrix((count, dtype.size), dtype.dtype) if is_compound(dtype) and dtype.dtype in NUMBERS else None
 
 
 def _plain(accesses: dict[Call, Access]) -> bool:
@@ -370,13 +369,19 @@ class _Carrier(Rewriter):
                     at = TABLE["where"](TABLE["lt"](at, 0), at + int32(extent), at)
                 position = position * int32(extent) + at
             steps.append(("component", (position,)))
+            element = self.story.maker.results[0].type.dtype
+            if is_compound(element) and element is not vector(element.size, element.dtype):
+                steps.append(("components of", element))
         steps += [(kind, self.uses(what) if kind == "component" else what) for kind, what in access.parts]
         return steps
 
 
 def _part(value: Value, steps: list[tuple[str, Any]]) -> Value:
     for kind, what in steps:
-        value = construct.field(value, name=what) if kind == "field" else construct.extract(value, *what)
+        if kind == "components of":  # a vector in the place of a matrix, a quaternion or a transform
+            value = construct.construct(value, to=what)
+        else:
+            value = construct.field(value, name=what) if kind == "field" else construct.extract(value, *what)
     return value
 
 
@@ -386,6 +391,8 @@ def _replace_part(value: Value, steps: list[tuple[str, Any]], part: Value) -> Va
         return part
     (kind, what), *rest = steps
     inner = _replace_part(_part(value, steps[:1]), rest, part) if rest else part
+    if kind == "components of":
+        return construct.construct(inner, to=value.type)  # type: ignore[no-any-return]
     if kind == "field":
         return construct.with_field(value, inner, name=what)  # type: ignore[no-any-return]
     return construct.insert(value, *what, inner)  # type: ignore[no-any-return]

@@ -227,7 +227,8 @@ def array_cast(in_array: array, out_array: array, count: int | None = None) -> N
 
     Floats truncate and saturate to integers, NaN becomes 0, integers wrap around. Arrays of equal
     rank whose elements have equal shape are converted element by element: the first `count` of one
-    dimension, or all of arrays of one shape. Others are read as flat lists of components.
+    dimension, or all of arrays of one shape. Others are read as flat lists of components, of the first `count`
+    elements of `in_array`.
     """
     check(in_array, "in_array")
     check_output(out_array, "out_array")
@@ -240,10 +241,11 @@ def array_cast(in_array: array, out_array: array, count: int | None = None) -> N
             raise ArrayError("count= with arrays of more than one dimension\nhelp: leave it out, or flatten the arrays")
         if in_array.shape != out_array.shape:
             raise ArrayError(f"out_array has shape {out_array.shape}\nexpected: {in_array.shape}, that of in_array")
-    sizes = [a.size if same else a.size * compounds.size_of(a.dtype) for a in (in_array, out_array)]
-    number = checked_count(count, sizes[0], "count")
-    if number > sizes[1]:
-        raise ArrayError(f"out_array has room for {counted(sizes[1], 'element')}\nexpected: {number}")
+    units, room = [1 if same else compounds.size_of(a.dtype) for a in (in_array, out_array)]
+    number = checked_count(count, in_array.size, "count") * units
+    room *= out_array.size
+    if number > room:
+        raise ArrayError(f"out_array has room for {counted(room, 'element')}\nexpected: {number}")
 
     device = remote_device(in_array=in_array, out_array=out_array)
     run_step((on_device.DeviceCast if device else Cast)(in_array, out_array, number, same, device))

@@ -21,7 +21,7 @@ import numpy as np
 from ....arguments import refuse_keywords
 from ....errors import ArrayError, ArrayTypeError, AxisError, OutOfBoundsError, counted, shown, user_frames
 from ...types import compounds, scalars, structs
-from ...types.arrays import MAX_NDIM, ArrayType, array_type, type_name
+from ...types.arrays import MAX_NDIM, ArrayType, array_annotation, array_type, type_name
 from ..devices.cuda import interop
 from ..devices.cuda.memory import CudaMemory
 from ..devices.device import Device, DeviceLike, get_device
@@ -68,7 +68,7 @@ class _ArrayMeta(type):
         def __call__(cls, data: object = None, dtype: object = Any, shape: object = None, **options: Any) -> Any:
             sources = (data, shape, options.get("ptr"), options.get("length"))
             if all(source is None for source in sources):
-                return array_type(dtype, options.get("ndim") or 1)
+                return array_annotation(dtype, options.get("ndim") or 1)
             return super().__call__(data, dtype, shape, **options)
 
         def __getitem__(cls, item: object) -> ArrayType:

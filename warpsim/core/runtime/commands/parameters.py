@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ....errors import ArgumentTypeError, DeviceError, GraphFileError, instance
-from ...emit.program import full_name
 from ...types.arrays import type_name
+from ...types.structs import full_name
 from ..arrays.array import array
 from ..devices.device import device_of
 from ..steps.move import copying

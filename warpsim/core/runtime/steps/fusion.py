@@ -25,7 +25,7 @@ from ..launches.launcher import LaunchCall
 from .fields import Fields
 from .launch import LaunchStep
 from .refusals import damage_error
-from .step import GraphPart, GraphReader, GraphWriter, Json, Step
+from .step import GraphPart, GraphReader, GraphWriter, Json, Step, StepWatcher
 
 _LARGEST = 1000  # nodes of a kernel that is looked at: a larger one computes more than it waits for memory
 _STRIP_BYTES = 1 << 14  # of the elements of a strip: half of a small first cache
@@ -57,7 +57,8 @@ class FusedLaunches(Step):
     begin; chunk: how many a core takes at a time."""
 
     def __init__(self, launches: Sequence[LaunchStep], strip: int, chunk: int):
-        self.parts, self.strip, self.chunk = launches, strip, chunk
+        self.parts = self.launches = launches
+        self.strip, self.chunk = strip, chunk
         calls = [launch.call for launch in launches]
         words = [w for call in calls for w in (call.launcher.code.address, pool.address_of(call.block))]
         self.block = struct.pack(f"@{2 + len(words)}Q", len(calls), strip, *words)  # as `ws_strips` takes it
@@ -67,6 +68,9 @@ class FusedLaunches(Step):
     def run(self) -> None:
         assert self.command is not None
         pool.get_pool().run(self.command, 1)
+
+    def run_watched(self, watcher: StepWatcher) -> None:
+        watcher.run_loop(self, [launch.call for launch in self.launches])
 
     def in_report(self) -> GraphPart:
         launches = [launch.in_report() for launch in self.parts]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ..devices.capture import current_graph
 from ..devices.cuda.addresses import is_gpu
 from ..devices.device import Device
-from .step import Step
+from .step import Step, StepWatcher
 
 
 class InTurn(Step):
@@ -23,6 +23,10 @@ class InTurn(Step):
             self.device.needs_host()
         for part in self.parts:
             part.run()
+
+    def run_watched(self, watcher: StepWatcher) -> None:
+        for part in self.parts:
+            part.run_watched(watcher)
 
     def submit(self) -> None:
         """Run now, or become steps of the graph that is captured, where launches may be fused with others."""

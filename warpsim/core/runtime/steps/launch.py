@@ -19,7 +19,7 @@ from ..devices.device import Device
 from ..launches.guards import arrays_in
 from ..launches.launcher import LaunchCall
 from .fields import Fields
-from .step import GraphPart, GraphReader, GraphWriter, Json, Step, Use
+from .step import GraphPart, GraphReader, GraphWriter, Json, Step, StepWatcher, Use
 
 
 class LaunchStep(Step):
@@ -35,7 +35,7 @@ class LaunchStep(Step):
     def __init__(self, call: LaunchCall, tell: Callable[[LaunchStep], None] | None = None):
         self.call, self.tell = call, tell
         launcher = call.launcher
-        if call.total <= launcher.serial_limit and not launcher.reports:
+        if call.total <= launcher.direct_limit:
             self.run = partial(launcher.function, call.block, 0, call.total, 0)
         else:
             self.run = call.run
@@ -67,6 +67,16 @@ class LaunchStep(Step):
     @property
     def device(self) -> Device | None:  # type: ignore[override]
         return self.call.launcher.stream_device
+
+    def run_watched(self, watcher: StepWatcher) -> None:
+        watcher.run_launch(self)
+
+    def run_openly(self) -> None:
+        """Run it by `Launcher.execute` wherever launches are watched, even if it is a bare call of machine code."""
+        if self.references is not None and self.call.launcher.guard is not None:
+            self._run_guarded()
+        else:
+            self.call.run()
 
     def submit(self) -> None:
         capture = current_graph()

@@ -92,6 +92,10 @@ class Step(ABC):
         else:
             self.told()
 
+    def run_watched(self, watcher: StepWatcher) -> None:
+        """Run now, so that somebody sees every launch in it, and what is none."""
+        watcher.run_other(self)
+
     # ----- words ------------------------------------------------------------------------------
 
     @property
@@ -125,6 +129,19 @@ class Step(ABC):
         if not self.parts:
             raise unsavable(f"{self.name}, work of the host that only this process can do")
         return (words for part in self.parts for words in part.save(file))
+
+
+class StepWatcher(Protocol):
+    """Who sees steps run, and runs them."""
+
+    def run_launch(self, step: Any) -> None:
+        """Run a launch by its `run_openly`."""
+
+    def run_loop(self, step: Step, calls: Sequence[Any]) -> None:
+        """Run a step that does several launches in one loop."""
+
+    def run_other(self, step: Step) -> None:
+        """Run any other step."""
 
 
 class GraphWriter(Protocol):

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 from ....errors import KernelError, Location
 from ...emit.program import FormKind, Program
-from ...ir.nodes import Call, Function, walk
 from ...passes.reverse.extra_params import Before, Returned
 from ...passes.simplify.handle_params import resolving_calls
 from ...types.array_ref import ArrayRef, array_refs, refers
@@ -100,7 +99,7 @@ class Needs:
         self.enough: set[tuple[bool, ...]] = set()
         """Which arrays of floats had gradients in launches that these needs are enough for."""
         uses, types = arrays.uses, arrays.arguments
-        self.is_custom = has_own_gradients(arrays.kernel.lower(arrays.types))
+        self.is_custom = arrays.has_own_gradients
         """Whether functions have gradients of their own, whose reverse may read what the kernel does not."""
         self.read = uses.read | (self.looked_at if self.is_custom else frozenset())
         self.overlapping = (self.read | uses.extremes) & uses.changed
@@ -253,12 +252,6 @@ class PlainLaunch:
 def has_pieces(t: Any) -> bool:
     """Whether a parameter is an array in pieces, or a struct that holds one; or a struct that may be None."""
     return is_struct(t) and (is_in_pieces(t) or none_is_empty(t) or any(map(has_pieces, t.fields.values())))
-
-
-def has_own_gradients(fn: Function) -> bool:
-    """Whether a function calls functions with gradients or replays that the user wrote."""
-    calls = [n.op for n in walk(fn.body) if isinstance(n, Call) and isinstance(n.op, Function)]
-    return any(f.is_custom or has_own_gradients(f) for f in calls)
 
 
 def needs_of(kernel: Kernel, types: tuple[Any, ...], settings: Settings, same: Same = ()) -> Needs:

@@ -55,7 +55,7 @@ def take_as_given(entries: Sequence[WriteEntry], log: Sequence[TapeEntry]) -> di
     that is set again after it was read.
     """
     for write in entries:
-        write.is_given = False
+        write.is_given, write.hidden_by = False, []
     uses: dict[int, list[Used]] = {id(e.dest._array._memory): [] for e in entries}
     for entry in log:
         for use in entry.uses():
@@ -81,6 +81,8 @@ def parameters(used: Sequence[Used]) -> dict[array, str]:
             continue
         elif not any(overlap(use.array, a) for a in earlier):
             entry.is_given = True
+            for before in settings:
+                before.hidden_by.append(entry)
             settings.append(entry)
         elif first := next((s for s in settings if overlap(use.array, s.dest._array)), None):
             assert read is not None

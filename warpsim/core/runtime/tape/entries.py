@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ....errors import NotDifferentiableError
 from ...types.cotangents import has_cotangent
 from ..arrays.array import array
 from ..arrays.call_site import CallSite
@@ -34,6 +35,7 @@ class WriteEntry(TapeEntry):
         self.dest, self.select, self.source, self.place = dest, select, source, place
         self.name = self.title = name
         self.is_given = False  # whether it counts as if it had come before the tape
+        self.hidden_by: list[WriteEntry] = []  # those that count so, too, and come later, before anything is read
         self.picks = frozen_picks(dest) if isinstance(dest, indexedarray) else None
         self.source_picks = frozen_picks(source) if isinstance(source, indexedarray) else None
 
@@ -106,14 +108,35 @@ class WriteEntry(TapeEntry):
             values = np.zeros((), dest.dtype)
         else:
             values = source if self.source_picks is None else source[self.source_picks]
-        part = dest[self.picks] if self.picks is not None else self.select(dest)
+        part = self.part(dest)
         values = values.reshape(part.shape) if values.size == part.size else values
         if self.is_given:
-            add_to(part, values)
+            add_to(part, self.left_over(values) if self.hidden_by else values)
         else:
             part[...] = values
         if self.picks is not None:
             dest[self.picks] = part
+
+    def part(self, memory: np.ndarray) -> np.ndarray:
+        """What is written of memory that lies as that of the array; of an indexed array a copy."""
+        part: np.ndarray = memory[self.picks] if self.picks is not None else self.select(memory)
+        return part
+
+    def left_over(self, values: np.ndarray) -> np.ndarray:
+        """What was written where no later write hides it, and zero elsewhere. Raises for memory of a GPU."""
+        if not self.dest._array.device.shares_host_memory:
+            raise NotDifferentiableError(
+                "an array on a GPU that is set twice before it is read has no tangent",
+                help="set it once, or take the tangent on the CPU",
+            )
+        hidden = Mirror([entry.dest._array for entry in (self, *self.hidden_by)])
+        for entry in self.hidden_by:
+            memory = hidden.of(entry.dest._array)._data
+            if entry.picks is None:
+                entry.select(memory)[...] = np.ones((), memory.dtype)
+            else:
+                memory[entry.picks] = np.ones((), memory.dtype)
+        return np.where(self.part(hidden.of(self.dest._array)._data) == 0, values, np.zeros((), values.dtype))
 
     def reverse(self, gradients: Mirror, tangents: Mirror) -> None:
         """A copy is linear: tangents of gradients move as gradients do."""

@@ -14,6 +14,7 @@ from ...types.arrays import type_name
 from ...types.cotangents import has_cotangent
 from ..arrays.array import array
 from ..devices.device import Device
+from ..devices.device_memory import DeviceMemory, on_host
 from ..steps.move import Move, Piece, copying
 
 Seeds = list[tuple[array, np.ndarray]]
@@ -83,7 +84,7 @@ def setting(target: np.ndarray, values: np.ndarray, device: Device) -> Move:
 
 
 def set_values(target: np.ndarray, values: np.ndarray) -> None:
-    target[...] = values
+    target[...] = values if isinstance(target, DeviceMemory) else on_host(values)
 
 
 def retaining(arrays: Iterable[array]) -> Iterator[array]:

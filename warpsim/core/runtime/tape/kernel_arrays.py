@@ -34,7 +34,7 @@ class KernelArrays:
     def __init__(self, kernel: Kernel, types: tuple[Any, ...], settings: Settings, same: Same = ()):
         self.kernel, self.types, self.settings, self.same = kernel, types, settings, same
         program = kernel.program(types, settings)
-        self.handle_params = program.handle_params
+        self.handle_params, self.has_own_gradients = program.handle_params, program.has_own_gradients
         self.fn = with_handle_params(program.fn, self.handle_params)
         self.arguments = tuple(p.type for p in self.fn.params)
         uses = array_uses(self.fn) if self.handle_params else program.uses

@@ -95,7 +95,7 @@ def run_plain(call: tuple[Any, ...]) -> bool:
             writer = writer_of(needs.arrays, CallSite(frame.f_code, frame.f_lasti))
             if announce_write(arrays[k], tapes, writer):
                 watched = [*(watched or ()), arrays[k]]
-    if total <= launcher.serial_limit and not launcher.reports:
+    if total <= launcher.direct_limit:
         launcher.function(block, 0, total, 0)
     else:
         launcher.execute(LaunchCall(*call))

@@ -16,7 +16,8 @@ class ScopedTimer:
     active: measure at all. print: print the result. detailed: also print a profile of Python calls.
     dict: append the time to the list under `name`. synchronize: wait for devices before and after. skip_tape: open no
     scope on tapes. Accepted without effect: use_nvtx and color, of NVIDIA's profilers, and cuda_filter and report_func,
-    of pieces of work on CUDA devices, which are not told apart here, so that `timing_results` stays empty.
+    of pieces of work, which `timing_begin` tells, so that `timing_results` stays empty here. Inside of `profile` the
+    block is a row of its table.
 
     elapsed: the time [ms], known when the block is over. extra_msg: what is printed behind it.
     """

@@ -211,3 +211,12 @@ def test_loops_with_checkpoints_on_the_device():
     (a, da), (b, db) = run("cpu"), run("cuda:0")
     assert np.isclose(a, b, rtol=1e-6)
     assert np.allclose(da, db, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("place", "other"), [("cpu", "cuda:0"), ("cuda:0", "cpu")])
+def test_seeds_of_gradients_come_from_any_device(place, other):
+    x, y = (wp.full(2, 3.0, device=place, requires_grad=True) for _ in range(2))
+    with wp.Tape() as tape:
+        wp.launch(square, 2, [x, y], device=place)
+    tape.backward(grads={y: wp.array([1.0, 2.0], dtype=float, device=other)})
+    assert x.grad.numpy().tolist() == [6.0, 12.0]

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .....errors import DeviceError, DeviceMemoryError
-from ....emit.cache import object_cache
+from ....emit.disk.cache import object_cache
 from ...arrays.array import array
 from ...devices.cuda.memory import CudaMemory
 from .work import Now

@@ -150,6 +150,13 @@ def write_value(memory: np.ndarray, at: tuple[int, ...], value: Any, t: ValueTyp
         memory[at] = value
 
 
+def absent_array(t: ArrayType) -> HostArray:
+    """What stands for None: no elements, and errors that say so."""
+    array = HostArray(np.empty((0,) * t.ndim), t)
+    array.missing = True
+    return array
+
+
 def local_array(shape: tuple[int, ...], dtype: Any, cleared: bool = True) -> HostArray:
     """A zeroed array on the thread's stack."""
     layout = structs.numpy_dtype(dtype)

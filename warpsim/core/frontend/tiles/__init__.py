@@ -1,0 +1,1 @@
+"""Built-ins of tiles that the front end translates: memory, arithmetic, shapes (floor 5.35)."""
