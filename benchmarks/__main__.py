@@ -7,6 +7,7 @@ values (peers may fail), 1 otherwise, 2 for a wrong command line.
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -22,8 +23,9 @@ from benchmarks.rows import PROBES, rows_on, select
 def parser() -> argparse.ArgumentParser:
     """The options; ``--help`` prints them."""
     options = argparse.ArgumentParser(
-        prog="python -m benchmarks",
-        description="Time the same kernels under warpsim, Warp, Taichi and Numba on this CPU, or on a GPU.",
+        prog=os.environ.get("BENCHMARKS_COMMAND", "python -m benchmarks"),
+        description="Time the same kernels under warpsim, Warp, Taichi and Numba on this CPU, or on a GPU. Nothing is "
+                    "written without --json or --markdown.",
     )
     options.add_argument("--device", default="cpu", metavar="NAME",
                          help="cpu, or cuda:0 for warpsim and warp on a GPU (default: %(default)s)")

@@ -3,13 +3,16 @@
     python -m benchmarks.recording [grains] [cloth]    # some of the tables; default: both, half a minute
 
 Sides take turns. Medians of the time by the clock and of all threads, which says more on a busy machine; means too, for
-formats that write now and then. Films, whose images take seconds, have two of them.
+formats that write now and then. Films, whose images take seconds, have two of them. A save that is not waited for has
+the clock alone: the time until the program goes on to its next step, beside which the rest is written. Threads work as
+long for it as for one that is waited for.
 """
 
 from __future__ import annotations
 
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
@@ -26,6 +29,7 @@ from warpsim.solvers import Scene, SolverXPBD
 GRAINS, CELLS, ROUNDS, IMAGES = 21_952, 127, 15, 2
 FORMATS = {"VtkSeries": VtkSeries, "PlySequence": PlySequence, "CsvTable": CsvTable, "Hdf5Table": Hdf5Table,
            "UsdFile": UsdFile, "FilmFile": lambda: FilmFile(fps=1.0 / DT)}  # fmt: skip
+BEHIND = "Scene.save(wait=False)"
 Built = tuple[str, Any, Any, Callable[[], None]]
 """What a scene is, its solver, its state, and a step."""
 
@@ -64,15 +68,32 @@ def table(build: Callable[[], Built], rounds: int = ROUNDS, images: int = IMAGES
             sides[form] = partial(record_frame, record, solver, state)
         sides["Scene.save"] = lambda: whole.save(folder / "run.scene")
         film = {"FilmFile": sides.pop("FilmFile")}
-        samples = turns(sides, rounds) | turns(film, images)
+        samples = turns(sides, rounds)
+        samples[BEHIND] = calls(step, partial(whole.save, folder / "run.scene", wait=False), rounds)
+        samples |= turns(film, images)
     medians = {side: np.median(seconds, axis=0) for side, seconds in samples.items()}
     base = medians["the step"]
     rows = []
     for side, seconds in samples.items():
         times = zip(medians[side], medians[side] / base, seconds.mean(axis=0) / base, strict=True)
-        columns = ((f"{1.0e3 * s:.2f} ms", f"{part:.1%}", f"{mean:.1%}") for s, part, mean in times)
+        columns = (
+            (f"{1.0e3 * s:.2f} ms", f"{part:.1%}", f"{mean:.1%}") if np.isfinite(s) else ("",) * 3
+            for s, part, mean in times
+        )
         rows.append([title, side, *(text for column in columns for text in column)])
     return rows
+
+
+def calls(step: Callable[[], None], save: Callable[[], None], rounds: int) -> np.ndarray:
+    """Seconds of a save between steps, by the clock, (rounds, 2); those of all threads are not known."""
+    seconds = np.full((rounds + 1, 2), np.nan)
+    for k in range(rounds + 1):
+        step()
+        begin = time.perf_counter()
+        save()
+        seconds[k, 0] = time.perf_counter() - begin
+    Scene.finish_save()
+    return seconds[1:]
 
 
 TABLES = {"grains": bed_of_grains, "cloth": falling_cloth}

@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+from body_owners import Pushing, Tumbling, use_pushing, use_tumbling
 
 import warpsim as wp
 import warpsim.optim.linear
@@ -415,20 +416,20 @@ def use_sea(o):
 
 class Afloat:
     def __init__(self):
+        builder = solvers.ModelBuilder(up_axis="Z")
+        builder.add_shape_box(body=builder.add_body())
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            self.field = sea().evaluate(0.5, velocity=True)
-        mesh = box_mesh()
-        self.floats = oceans.Floats(mesh.points.numpy(), mesh.indices.numpy().reshape(-1, 3)[:, ::1], density=400.0)
-        self.state = self.floats.state([[1.0, 2.0, 0.0], [5.0, 5.0, 0.1]])
-        self.foam = oceans.Foam(threshold=2.0)
+            self.water = solvers.SolverOcean(builder.finalize("cpu"), sea())
+            self.field = self.water.ocean.evaluate(0.5, velocity=True)
+        self.state, self.foam = self.water.model.state(), oceans.Foam(threshold=2.0)
 
 
 def use_afloat(a):
     for _ in range(2):
-        a.floats.step(a.state, a.state, a.field.surface, 0.01)
+        a.water.step(a.state, a.state, dt=0.01)
     foam = [a.foam.step(a.field, 0.1).numpy().copy() for _ in range(2)]
-    return [a.state.position.numpy().copy(), a.state.spin.numpy().copy(), *foam, a.field.points().numpy()]
+    return [a.water.shape_force.numpy(), a.water.body_added_mass.numpy(), *foam, a.field.points().numpy()]
 
 
 OWNERS = {
@@ -440,10 +441,10 @@ OWNERS = {
     "struct": (holder, use_holder), "Launch": (command, use_command), "Graph": (graph, use_graph),
     "Tape": (tape, use_tape), "SolverXPBD": (cloth, use_scene), "SolverXPBD with surfaces": (cloth_surface, use_scene),
     "SolverDEM": (grains, use_scene), "SolverSPH": (water, use_scene), "SolverDFSPH": (incompressible, use_scene),
-    "Ocean": (sea, use_sea), "Floats": (Afloat, use_afloat),
+    "SolverBodies": (Tumbling, use_tumbling), "Coupling": (Pushing, use_pushing),
+    "Ocean": (sea, use_sea), "SolverOcean": (Afloat, use_afloat),
 }  # fmt: skip
 
-FREE = {"struct"}
-"""Fields and functions of users, who may put others in their place: other results are right."""
+FREE = {"struct"}  # fields and functions of users, who may put others in their place: other results are right
 INNER = {"Launch", "Graph", "Tape", "LinearOperator"}
 """Their attributes are their own; what stands there instead must not end the process, but Python may say it."""

@@ -1,7 +1,8 @@
 """What every test shares: a kernel cache of its own, clean switches, and texts kept beside the tests.
 
 `pytest --update-golden` rewrites the kept texts; look at the difference before you commit it.
-Every kernel that a test makes is assembled for CUDA too, see cuda_assembly/every_program.py.
+Every kernel that a test makes is assembled for CUDA too, see cuda_assembly/every_program.py, and every program that it
+loads from the disk compared with the front end's, see program_audit.py.
 `pytest --simulated-cuda` runs tests on "cuda:0" of a simulated driver, see cuda_simulator/README.md, and
 `pytest -m device` on a GPU, see device_run.py.
 """
@@ -14,6 +15,7 @@ import tempfile
 from pathlib import Path
 
 import device_run
+import program_audit
 import pytest
 import samples
 from cuda_assembly import every_program
@@ -50,6 +52,7 @@ def pytest_configure(config):
         config.add_cleanup(lambda: shutil.rmtree(os.environ.pop(_CACHE), ignore_errors=True))
     config.addinivalue_line("markers", "cpu: about the CPU alone, which stays the current device with --simulated-cuda")
     config.addinivalue_line("markers", "nightly: says more of what other tests sample; runs with --nightly only")
+    program_audit.start()
     every_program.configure(config)
     if getattr(config.option, "dist", "no") == "load":
         config.option.dist = "worksteal"  # long tests stand side by side: all would wait for the worker that has them

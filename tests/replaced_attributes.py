@@ -24,6 +24,7 @@ from pathlib import Path
 
 import numpy as np
 from attribute_owners import FREE, HUGE, INNER, KEPT, OWNERS, Afloat, Scene
+from body_owners import Pushing, Tumbling
 
 import warpsim as wp
 from warpsim.core.runtime.launches.launcher import LaunchCall
@@ -44,7 +45,7 @@ def attributes(owner, prefix="", depth=3, seen=None):
             value = getattr(owner, name)
         except Exception:  # of a property that has no value now
             continue
-        if type(owner) not in (Scene, Afloat):
+        if type(owner) not in (Scene, Afloat, Tumbling, Pushing):
             yield f"{prefix}{name}", owner, name, value
         for part, path in parts(value, f"{prefix}{name}"):
             ours = type(part).__module__.partition(".")[0] in ("warpsim", "attribute_owners")
@@ -113,7 +114,7 @@ def replacements(value, holder=None):
 
 DELETED = object()
 CONTENTS = {"out of range", "negative", "falling"}
-OPTIONAL = {"velocities"}  # whose None means that there are none
+OPTIONAL = {"velocities", "solver.substeps", "coupling.matter[0].substeps"}  # None: there are none, or choose them
 """Changes of contents: results may be others."""
 
 

@@ -215,9 +215,9 @@ def test_cache_lists_measures_and_clears(warpsim, cached):
     status, out, _ = warpsim("cache")
     assert (status, out) == warpsim("cache", "list")[:2]
     assert re.search(r"^\d{4}-\d\d-\d\d \d\d:\d\d +[\d.]+ kB  kept_on_disk$", out, re.MULTILINE)
-    assert out.splitlines()[-1] == f"1 entries, {size / 1e6:.1f} MB of at most 536.9 MB in {cached}"
+    assert out.splitlines()[-1] == f"2 entries, {size / 1e6:.1f} MB of at most 536.9 MB in {cached}"
     assert warpsim("cache", "size")[:2] == (0, out.splitlines()[-1] + "\n")
-    assert warpsim("cache", "clear")[:2] == (0, f"removed 1 entries, {size / 1e6:.1f} MB from {cached}\n")
+    assert warpsim("cache", "clear")[:2] == (0, f"removed 2 entries, {size / 1e6:.1f} MB from {cached}\n")
     assert list(cached.iterdir()) == []
     assert warpsim("cache", "clear")[1].startswith("removed 0 entries")
 
@@ -232,7 +232,7 @@ def test_an_absent_cache_is_empty(warpsim, tmp_path):
 def test_entries_that_stay_are_reported(warpsim, cached, monkeypatch):
     monkeypatch.setattr(cli.ObjectCache, "clear", lambda self: 0)
     status, _, err = warpsim("cache", "clear")
-    assert (status, err) == (1, f"warpsim: error: 1 entry could not be removed from {cached}\n")
+    assert (status, err) == (1, f"warpsim: error: 2 entries could not be removed from {cached}\n")
 
 
 # ----- examples -----------------------------------------------------------------------------------
@@ -286,9 +286,24 @@ def test_examples_run_with_their_arguments(warpsim, checkout):
     assert warpsim("run", "wave")[:2] == (0, "no docstring\n")
     status, out, _ = warpsim("run", "hello", "--help")
     assert (status, out.splitlines()[0]) == (0, "usage: warpsim run hello [-h] [--status STATUS]")
+    assert all(re.search(rf"^  {option}\b", out, re.MULTILINE) for option in ("--view", "--profile", "--copy"))
     status, _, err = warpsim("run", "hello", "--bogus")
     assert (status, err.splitlines()[-1]) == (2, "warpsim run hello: error: unrecognized arguments: --bogus")
     assert sys.argv[0] == before
+
+
+def test_examples_are_profiled_on_request(warpsim, checkout, monkeypatch):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    monkeypatch.chdir(checkout)
+    status, out, err = warpsim("run", "hello", "--profile=p.svg", "--profile", "--profile=p.json", "--status", "3")
+    assert (status, err) == (3, "") and "hello ['--status', '3']" in out
+    assert re.search(r"^hello: .*, 0 launches$", out, re.MULTILINE) and out.endswith("wrote p.svg\nwrote p.json\n")
+    assert '"traceEvents"' in Path("p.json").read_text() and Path("p.svg").read_text().startswith("<?xml")
+
+
+def test_a_profile_is_written_in_kinds_that_are_known(warpsim, checkout):
+    status, out, err = warpsim("run", "hello", "--profile=p.txt")
+    assert (status, out) == (2, "") and "expected: one of .json, .png, .svg, .pdf, .webp" in err
 
 
 def test_an_example_hides_no_module_of_python(warpsim, checkout):
@@ -340,6 +355,8 @@ def test_benchmarks_get_their_arguments(capfd):
     assert cli.main(["bench", "--list"]) == 0
     assert "saxpy" in capfd.readouterr().out
     assert cli.main(["bench", "--bogus"]) == 2
+    assert cli.main(["bench", "--help"]) == 0
+    assert capfd.readouterr().out.startswith("usage: warpsim bench [-h]")
 
 
 def test_benchmarks_need_their_files(warpsim, checkout):

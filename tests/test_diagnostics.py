@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import logging
+import time
 
 import numpy as np
 import pytest
@@ -70,6 +71,36 @@ def test_only_arrays_are_somewhere(resource):
         wp.can_access("cpu", resource)
     with pytest.raises(TypeError, match="expected: an array"):
         wp.can_access("cpu", wp.get_device("cpu"))
+
+
+@wp.kernel
+def count_up(x: wp.array(dtype=float)):
+    i = wp.tid()
+    x[i] = x[i] + 1.0
+
+
+@pytest.mark.cpu
+def test_pieces_of_work_on_the_cpu_are_timed():
+    x, y = (wp.zeros(1000, dtype=float, device="cpu") for _ in range(2))
+    work = {
+        wp.TIMING_KERNEL: lambda: [wp.launch(count_up, 1000, inputs=[x], device="cpu") for _ in range(3)],
+        wp.TIMING_MEMSET: lambda: (x.zero_(), x.fill_(1.0)),
+        wp.TIMING_MEMCPY: lambda: wp.copy(y, x),
+    }
+    begin = time.perf_counter()
+    wp.timing_begin()
+    for do in work.values():
+        do()
+    results = wp.timing_end()
+    spent = (time.perf_counter() - begin) * 1e3
+    assert [result.filter for result in results] == 3 * [wp.TIMING_KERNEL] + 2 * [wp.TIMING_MEMSET] + [wp.TIMING_MEMCPY]
+    assert [result.name for result in results[:3]] == 3 * ["count_up"]
+    assert {str(result.device) for result in results} == {"cpu"}
+    assert all(result.elapsed > 0.0 for result in results) and sum(result.elapsed for result in results) <= spent
+    wp.timing_begin(cuda_filter=wp.TIMING_KERNEL)
+    for do in work.values():
+        do()
+    assert [result.filter for result in wp.timing_end()] == 3 * [wp.TIMING_KERNEL]
 
 
 def test_timers_and_profilers_of_cuda_do_no_harm_elsewhere(capsys):

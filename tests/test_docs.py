@@ -15,9 +15,12 @@ PRINT = re.compile(r"^\s*print\(.*\)  # (.*)$", re.MULTILINE)
 
 
 def marked(page):
-    """A page as a parameter: kernels that call functions of Numba are not for GPUs."""
-    marks = [pytest.mark.not_for_cuda("is machine code of the CPU")] if page.stem == "numba" else []
-    return pytest.param(page, id=page.stem, marks=marks)
+    """A page as a parameter: kernels that call functions of Numba are not for GPUs, times are those of a CPU."""
+    marks = {
+        "numba": [pytest.mark.not_for_cuda("is machine code of the CPU")],
+        "profiling": [pytest.mark.cpu(reason="its times are those of a CPU")],
+    }
+    return pytest.param(page, id=page.stem, marks=marks.get(page.stem, []))
 
 
 @pytest.mark.parametrize("page", [marked(page) for page in WITH_PROGRAMS])

@@ -106,6 +106,10 @@ MEMBERS = {
     "utils": """
         array_scan array_sum array_inner radix_sort_pairs segmented_sort_pairs runlength_encode
         array_cast""",
+    "sparse": """
+        BsrMatrix bsr_matrix_t bsr_zeros bsr_from_triplets bsr_set_from_triplets bsr_compress bsr_assign bsr_copy
+        bsr_set_zero bsr_diag bsr_set_diag bsr_get_diag bsr_identity bsr_set_identity bsr_scale bsr_transposed
+        bsr_set_transpose bsr_axpy bsr_mm bsr_mv bsr_row_index bsr_block_index bsr_from_scipy bsr_to_scipy""",
     "fft": "fft ifft rfft irfft fft2 ifft2 rfft2 irfft2 fftfreq rfftfreq fft_index from_complex to_complex",
     "types": "vector matrix quaternion transformation",
     "HashGrid": "id build reserve",
@@ -236,6 +240,8 @@ def test_the_face_only_gathers():
 def test_an_unknown_switch_is_refused_with_the_known_ones():
     with pytest.raises(wp.errors.WarpsimError, match=r"config has no switch 'verfy'[\s\S]*verify"):
         wp.config.verfy = True
+    with pytest.raises(wp.errors.WarpsimError, match=r"config\.verify = 'maybe'\nexpected: True or False"):
+        wp.config.verify = "maybe"
 
 
 def test_the_access_mode_of_launches_is_one_of_its_enumeration(monkeypatch):

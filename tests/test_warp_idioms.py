@@ -275,7 +275,6 @@ def test_it_runs_as_it_stands(program):
 # ----- what is not here -------------------------------------------------------------------------
 
 MODULES = {
-    "sparse": "sparse matrices of blocks are not here yet\nhelp: warpsim.optim.linear",
     "fem": "finite elements are not here yet", "fem.geometry": "finite elements are not here yet",
     "sim": "physics is in warpsim.solvers", "sim.model": "Newton",
     "torch": "wp.from_torch", "jax": "wp.from_jax", "paddle": "wp.from_paddle", "dlpack": "wp.from_dlpack",
@@ -298,9 +297,9 @@ def test_modules_that_are_not_here_say_so(name):
 def test_a_module_as_a_name_of_the_package():
     with pytest.raises(ImportError, match=r"there is no module warpsim\.fem: finite elements are not here yet"):
         exec("from warpsim import fem")
-    with pytest.raises(AttributeError, match="no attribute 'sparse': sparse matrices of blocks are not here yet"):
-        wp.sparse.bsr_zeros(3, 3, float)
-    assert not hasattr(wp, "sim") and not hasattr(wp, "tile_load")
+    with pytest.raises(AttributeError, match=r"warp\.bsr_mv is a function of warpsim\.sparse\nhelp: import warpsim"):
+        wp.bsr_mv(3, 3)
+    assert not hasattr(wp, "sim") and not hasattr(wp, "tile_fft")
 
 
 def test_modules_that_nobody_knows_are_not_found_as_ever():
@@ -310,7 +309,7 @@ def test_modules_that_nobody_knows_are_not_found_as_ever():
 
 CALLS = {
     "matmul": (lambda: wp.matmul(1, 2), AttributeError, "NumPy, PyTorch or JAX"),
-    "tile_load": (lambda: wp.tile_load, AttributeError, "tiles are not here yet"),
+    "tile_fft": (lambda: wp.tile_fft, AttributeError, "Fourier transforms of tiles are not here yet"),
     "vec": (lambda: wp.vec(length=3, dtype=float), AttributeError, r"wp\.types\.vector\(length=3"),
     "print_builtins": (lambda: wp.print_builtins, AttributeError, r"dir\(wp\)"),
     "context": (lambda: wp.context.runtime, AttributeError, r"wp\.get_device"),
@@ -334,12 +333,21 @@ def test_older_names_and_keywords_tell_what_to_write(name):
         call()
 
 
-def test_kernels_with_tiles_are_told_of_all_of_them():
+def test_kernels_with_names_that_come_later_are_told_of_all_of_them():
     @wp.kernel
-    def k(a: wp.array(dtype=float)):
+    def k(a: wp.array(dtype=wp.vec2)):
         t = wp.tile_load(a, shape=4)
-        wp.tile_store(a, wp.tile_sum(t))
+        wp.tile_fft(t)
+        wp.tile_ifft(t)
 
     with pytest.raises(KernelError) as caught:
-        wp.launch_tiled(k, dim=[1], inputs=[wp.ones(8)], block_dim=32)
-    assert all(f"'{name}': tiles are not here yet" in str(caught.value) for name in ("tile_load", "tile_store"))
+        wp.launch_tiled(k, dim=[1], inputs=[wp.zeros(8, dtype=wp.vec2)], block_dim=32)
+    later = "Fourier transforms of tiles are not here yet"
+    assert all(f"'{name}': {later}" in str(caught.value) for name in ("tile_fft", "tile_ifft"))
+
+
+def test_functions_made_of_python_functions_and_named_anew():
+    double, module = wp.utils.create_warp_function(lambda x: 2.0 * x)
+    assert double(3.0) == 6.0 and module is wp.get_module(__name__)
+    double.key = "double"
+    assert double.key == "double" and double(4.0) == 8.0

@@ -12,6 +12,7 @@
 This file only gathers public names; `names` says which module defines each, and loads it when it is asked for.
 """
 
+import os as _os
 from math import e, inf, nan, pi, tau
 
 from . import names
@@ -31,3 +32,8 @@ _INNER = ("errors", "names", "switches", "warp")
 __all__ = [*(name for name in globals() if not name.startswith("_") and name not in _INNER), *names.PUBLIC]
 __dir__ = [*__all__, *names.OPTIONAL].copy
 __getattr__ = names.loader(globals())
+
+if _os.environ.get("WARPSIM_PROFILE", "0") not in ("", "0"):
+    from .profiling import process as _process
+
+    _process.begin()

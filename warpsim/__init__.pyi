@@ -419,6 +419,11 @@ class MeshData:
     roots: array[int, Literal[1]]
     average_edge: array[float, Literal[1]]
 
+class MeshQueryAABBTiled:
+    """A query of faces whose boxes meet a box, and whether it has ended."""
+    query: MeshQueryAABB
+    ended: bool
+
 class MeshQueryPoint:
     """A point of `face`: with weights u and v of its first two corners, and 1 - u - v of the third."""
     result: bool
@@ -3249,6 +3254,24 @@ def erfinv(x: float16) -> float16: ...
 def erfinv(x: float16 | float) -> float16:
     """The y with erf(y) = x; infinite at -1 and 1, NaN outside.
     """
+def tile_scan_exclusive(a: array[Any, Literal[1]]) -> Any:
+    """Sums of the elements before each of a tile.
+    """
+def tile_scan_inclusive(a: array[Any, Literal[1]]) -> Any:
+    """Sums of the elements up to each of a tile, itself among them.
+    """
+def tile_scan_max_inclusive(a: array[Any, Literal[1]]) -> Any:
+    """The largest of the elements up to each of a tile, itself among them.
+    """
+def tile_scan_min_inclusive(a: array[Any, Literal[1]]) -> Any:
+    """The smallest of the elements up to each of a tile, itself among them.
+    """
+@_overload
+def untile(a: array[Any, Literal[1]]) -> Any: ...
+@_overload
+def untile(a: array[Any, Literal[2]]) -> Any:
+    """What this lane holds: the inverse of `tile`, of a tile with an element for each lane.
+    """
 @_overload
 def transform_compose(position: vec3d, rotation: quatd, scale: vec3d) -> mat44d: ...
 @_overload
@@ -5209,6 +5232,42 @@ def mesh_query_sphere(id: uint64 | int, center: vec3, radius: float) -> MeshQuer
         A negative radius counts as 0; one that is not a number finds nothing. Squares of areas must be numbers of float32:
         inside of triangles larger than about 1e9, or smaller than about 1e-8, points may be missed, their edges are not.
     """
+def mesh_query_aabb_next_tiled(query: MeshQueryAABBTiled) -> Any:
+    """The next faces, one for each lane, as a tile of one int32: -1 at the end of the query.
+    """
+def mesh_query_aabb_tiled(id: uint64 | int, low: vec3, high: vec3) -> MeshQueryAABBTiled:
+    """A query of the faces whose bounding boxes meet the box from `low` to `high`, as `mesh_query_aabb`.
+    """
+def tile_mesh_query_aabb(id: uint64 | int, low: vec3, high: vec3) -> MeshQueryAABBTiled:
+    """A query of the faces whose bounding boxes meet the box from `low` to `high`, as `mesh_query_aabb`.
+    """
+def tile_mesh_query_aabb_next(query: MeshQueryAABBTiled) -> Any:
+    """The next faces, one for each lane, as a tile of one int32: -1 at the end of the query.
+    """
+@_overload
+def tile_query_valid(query: Any) -> bool: ...
+@_overload
+def tile_query_valid(query: MeshQueryAABBTiled) -> bool:
+    """Whether a query goes on: until a call of its `next` found nothing.
+    """
+def bvh_query_aabb_tiled(id: uint64 | int, low: vec3, high: vec3) -> Any:
+    """A query of all boxes that meet the box from `low` to `high`, for `tile_bvh_query_next`.
+    """
+def bvh_query_next_tiled(query: Any) -> Any:
+    """The numbers of the next boxes, one for each lane, as a tile of one int32: -1 at the end of the query.
+    """
+def bvh_query_ray_tiled(id: uint64 | int, start: vec3, dir: vec3) -> Any:
+    """A query of all boxes that a ray meets, for `tile_bvh_query_next`; `dir` need not be a unit vector.
+    """
+def tile_bvh_query_aabb(id: uint64 | int, low: vec3, high: vec3) -> Any:
+    """A query of all boxes that meet the box from `low` to `high`, for `tile_bvh_query_next`.
+    """
+def tile_bvh_query_next(query: Any) -> Any:
+    """The numbers of the next boxes, one for each lane, as a tile of one int32: -1 at the end of the query.
+    """
+def tile_bvh_query_ray(id: uint64 | int, start: vec3, dir: vec3) -> Any:
+    """A query of all boxes that a ray meets, for `tile_bvh_query_next`; `dir` need not be a unit vector.
+    """
 @_overload
 def mesh_query_furthest_point_no_sign(id: uint64 | int, point: vec3, min_dist: float) -> MeshQueryPoint: ...
 @_overload
@@ -5437,6 +5496,57 @@ from .core.frontend.translate.forms import print_ as print
 from .core.frontend.functions.gradients import func_grad as func_grad
 from .core.frontend.functions.gradients import func_replay as func_replay
 from .core.frontend.functions.native import func_native as func_native
+from .core.lib.tile_algebra import tile_axpy as tile_axpy
+from .core.lib.tile_algebra import tile_cholesky as tile_cholesky
+from .core.lib.tile_algebra import tile_cholesky_inplace as tile_cholesky_inplace
+from .core.lib.tile_algebra import tile_cholesky_solve as tile_cholesky_solve
+from .core.lib.tile_algebra import tile_cholesky_solve_inplace as tile_cholesky_solve_inplace
+from .core.lib.tile_algebra import tile_diag_add as tile_diag_add
+from .core.lib.tile_algebra import tile_dot as tile_dot
+from .core.lib.tile_algebra import tile_lower_solve as tile_lower_solve
+from .core.lib.tile_algebra import tile_lower_solve_inplace as tile_lower_solve_inplace
+from .core.lib.tile_algebra import tile_matmul as tile_matmul
+from .core.lib.tile_algebra import tile_upper_solve as tile_upper_solve
+from .core.lib.tile_algebra import tile_upper_solve_inplace as tile_upper_solve_inplace
+from .core.lib.tile_order import tile_sort as tile_sort
+from .core.lib.tile_random import tile_randf as tile_randf
+from .core.lib.tile_random import tile_randi as tile_randi
+from .core.frontend.rules.tiles import tile as tile
+from .core.frontend.tiles.shapes import tile_assign as tile_assign
+from .core.frontend.tiles.shapes import tile_broadcast as tile_broadcast
+from .core.frontend.tiles.shapes import tile_reshape as tile_reshape
+from .core.frontend.tiles.shapes import tile_slice_indexed as tile_slice_indexed
+from .core.frontend.tiles.shapes import tile_squeeze as tile_squeeze
+from .core.frontend.tiles.shapes import tile_transpose as tile_transpose
+from .core.frontend.tiles.shapes import tile_view as tile_view
+from .core.frontend.tiles.scatter import tile_scatter_add as tile_scatter_add
+from .core.frontend.tiles.scatter import tile_scatter_masked as tile_scatter_masked
+from .core.frontend.tiles.stack import tile_stack as tile_stack
+from .core.frontend.tiles.stack import tile_stack_clear as tile_stack_clear
+from .core.frontend.tiles.stack import tile_stack_count as tile_stack_count
+from .core.frontend.tiles.stack import tile_stack_pop as tile_stack_pop
+from .core.frontend.tiles.stack import tile_stack_push as tile_stack_push
+from .core.frontend.tiles.arithmetic import tile_argmax as tile_argmax
+from .core.frontend.tiles.arithmetic import tile_argmin as tile_argmin
+from .core.frontend.tiles.arithmetic import tile_astype as tile_astype
+from .core.frontend.tiles.arithmetic import tile_extract as tile_extract
+from .core.frontend.tiles.arithmetic import tile_map as tile_map
+from .core.frontend.tiles.arithmetic import tile_max as tile_max
+from .core.frontend.tiles.arithmetic import tile_min as tile_min
+from .core.frontend.tiles.arithmetic import tile_reduce as tile_reduce
+from .core.frontend.tiles.arithmetic import tile_sum as tile_sum
+from .core.frontend.tiles.memory import tile_arange as tile_arange
+from .core.frontend.tiles.memory import tile_atomic_add as tile_atomic_add
+from .core.frontend.tiles.memory import tile_atomic_add_indexed as tile_atomic_add_indexed
+from .core.frontend.tiles.memory import tile_empty as tile_empty
+from .core.frontend.tiles.memory import tile_from_thread as tile_from_thread
+from .core.frontend.tiles.memory import tile_full as tile_full
+from .core.frontend.tiles.memory import tile_load as tile_load
+from .core.frontend.tiles.memory import tile_load_indexed as tile_load_indexed
+from .core.frontend.tiles.memory import tile_ones as tile_ones
+from .core.frontend.tiles.memory import tile_store as tile_store
+from .core.frontend.tiles.memory import tile_store_indexed as tile_store_indexed
+from .core.frontend.tiles.memory import tile_zeros as tile_zeros
 from .core.ops import expect_eq as expect_eq
 from .core.ops import expect_near as expect_near
 from .core.ops import expect_neq as expect_neq
@@ -5557,6 +5667,8 @@ from .core.runtime.map import map as map
 from .core.runtime.launches.session import clear_kernel_cache as clear_kernel_cache
 from .core.runtime.launches.session import init as init
 from .core.runtime.launches.session import set_num_threads as set_num_threads
+from .profiling.profile import Profile as Profile
+from .profiling.profile import profile as profile
 from .core.runtime.devices.stream import Event as Event
 from .core.runtime.devices.stream import ScopedStream as ScopedStream
 from .core.runtime.devices.stream import Stream as Stream
@@ -5588,6 +5700,7 @@ from .geometry.marching_cubes.marching_cubes import MarchingCubes as MarchingCub
 from .geometry.mesh.mesh import Mesh as Mesh
 from .geometry.mesh.files import load_mesh as load_mesh
 from .geometry.mesh.files import mesh_from_file as mesh_from_file
+from .geometry.bvh.tiled import BvhQueryTiled as BvhQueryTiled
 from .geometry.texture.modes import TextureAddressMode as TextureAddressMode
 from .geometry.texture.modes import TextureFilterMode as TextureFilterMode
 from .geometry.texture.texture import Texture as Texture
@@ -5638,6 +5751,7 @@ from . import plot as plot
 from . import record as record
 from . import render as render
 from . import solvers as solvers
+from . import sparse as sparse
 from . import usd as usd
 from . import viewer as viewer
 
@@ -5758,6 +5872,62 @@ __all__ = [
     "velocity_at_point",
     "erfcinv",
     "erfinv",
+    "tile_axpy",
+    "tile_cholesky",
+    "tile_cholesky_inplace",
+    "tile_cholesky_solve",
+    "tile_cholesky_solve_inplace",
+    "tile_diag_add",
+    "tile_dot",
+    "tile_lower_solve",
+    "tile_lower_solve_inplace",
+    "tile_matmul",
+    "tile_upper_solve",
+    "tile_upper_solve_inplace",
+    "tile_sort",
+    "tile_randf",
+    "tile_randi",
+    "tile_scan_exclusive",
+    "tile_scan_inclusive",
+    "tile_scan_max_inclusive",
+    "tile_scan_min_inclusive",
+    "untile",
+    "tile",
+    "tile_assign",
+    "tile_broadcast",
+    "tile_reshape",
+    "tile_slice_indexed",
+    "tile_squeeze",
+    "tile_transpose",
+    "tile_view",
+    "tile_scatter_add",
+    "tile_scatter_masked",
+    "tile_stack",
+    "tile_stack_clear",
+    "tile_stack_count",
+    "tile_stack_pop",
+    "tile_stack_push",
+    "tile_argmax",
+    "tile_argmin",
+    "tile_astype",
+    "tile_extract",
+    "tile_map",
+    "tile_max",
+    "tile_min",
+    "tile_reduce",
+    "tile_sum",
+    "tile_arange",
+    "tile_atomic_add",
+    "tile_atomic_add_indexed",
+    "tile_empty",
+    "tile_from_thread",
+    "tile_full",
+    "tile_load",
+    "tile_load_indexed",
+    "tile_ones",
+    "tile_store",
+    "tile_store_indexed",
+    "tile_zeros",
     "transform_compose",
     "transform_decompose",
     "transform_from_matrix",
@@ -6016,6 +6186,8 @@ __all__ = [
     "clear_kernel_cache",
     "init",
     "set_num_threads",
+    "Profile",
+    "profile",
     "Event",
     "ScopedStream",
     "Stream",
@@ -6099,6 +6271,19 @@ __all__ = [
     "mesh_query_aabb_next",
     "mesh_query_next",
     "mesh_query_sphere",
+    "MeshQueryAABBTiled",
+    "mesh_query_aabb_next_tiled",
+    "mesh_query_aabb_tiled",
+    "tile_mesh_query_aabb",
+    "tile_mesh_query_aabb_next",
+    "tile_query_valid",
+    "BvhQueryTiled",
+    "bvh_query_aabb_tiled",
+    "bvh_query_next_tiled",
+    "bvh_query_ray_tiled",
+    "tile_bvh_query_aabb",
+    "tile_bvh_query_next",
+    "tile_bvh_query_ray",
     "MeshQueryPoint",
     "mesh_query_furthest_point_no_sign",
     "mesh_query_point",

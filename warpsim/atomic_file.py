@@ -6,6 +6,7 @@ import atexit
 import os
 import secrets
 import signal
+import stat
 import threading
 from contextlib import suppress
 from pathlib import Path
@@ -32,13 +33,17 @@ class AtomicFile:
     """
 
     def __init__(self, target: str | os.PathLike[str], durable: bool = True):
-        self._durable = durable
-        self.target = self.path = Path(os.path.realpath(target))  # a link keeps leading to the file
-        if self.target.is_dir():
+        self._durable, self._is_there = durable, False
+        name = os.fspath(target)
+        whole = os.path.realpath(name) if os.path.islink(name) else os.path.join(os.getcwd(), name)
+        self.target = self.path = Path(whole)  # a link keeps leading to the file, and a path to the folder of now
+        kind = _kind_of(whole)
+        if kind == stat.S_IFDIR:
             raise IsADirectoryError(f"{str(self.target)!r} is a folder; choose a file name")
-        if self.target.is_file() or not self.target.exists():  # a device or a pipe is written as it is
-            name = Path(os.fspath(target))
-            self.path = self.target.with_name(f".{name.stem[:_NAME]}.{secrets.token_hex(4)}.partial{name.suffix}")
+        if kind in (stat.S_IFREG, 0):  # a device or a pipe is written as it is
+            stem, suffix = os.path.splitext(os.path.basename(name))
+            self.path = self.target.with_name(f".{stem[:_NAME]}.{secrets.token_hex(4)}.partial{suffix}")
+            self._is_there = True
             _unfinished.add(self.path)
 
     def __enter__(self) -> Path:
@@ -57,6 +62,7 @@ class AtomicFile:
                 if self._durable:
                     _write_through(self.path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
                 os.replace(self.path, self.target)
+                self._is_there = False
                 if self._durable and os.name != "nt":  # Windows opens no folders
                     with suppress(OSError):  # the file has its name, and some file systems do this with no folder
                         _write_through(self.target.parent, os.O_RDONLY)
@@ -65,9 +71,19 @@ class AtomicFile:
 
     def discard(self) -> None:
         """Remove the file, if it is there."""
-        if self.path != self.target:
+        if self._is_there:
             self.path.unlink(missing_ok=True)
+            self._is_there = False
+        if self.path != self.target:
             _unfinished.discard(self.path)
+
+
+def _kind_of(path: str) -> int:
+    """The kind of a file, as `stat.S_IFREG`; 0 where there is none."""
+    try:
+        return stat.S_IFMT(os.stat(path).st_mode)
+    except OSError:
+        return 0
 
 
 def _write_through(path: Path, flags: int) -> None:

@@ -8,6 +8,7 @@ one anyway.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import difflib
 import importlib
 import os
@@ -26,9 +27,9 @@ import warpsim
 
 from . import gallery, notebook
 from .config import config
-from .core.emit.cache import ObjectCache, default_directory
 from .core.emit.cuda import nvjitlink, nvvm
 from .core.emit.cuda import tools as cuda_tools
+from .core.emit.disk.cache import ObjectCache, default_directory
 from .core.runtime.devices.cuda import driver
 from .core.runtime.devices.processor import cores, processor
 from .core.runtime.launches import pool
@@ -64,6 +65,18 @@ OPTIONAL = {
     "jax": "pip install 'warpsim[jax]'",
     "paddlepaddle": "pip install 'warpsim[paddle]'",
 }
+
+
+_OF_ALL = """
+options of all examples:
+  --view             show what it wrote in the browser, once it has run
+  --profile[=FILE]   print where its time went; FILE: .png, .svg, .pdf or .webp for
+                     a flame chart, .json for a trace that ui.perfetto.dev shows
+  --copy             copy its file to this folder, for you to change, and stop
+  --notebook         write it to this folder as a Jupyter notebook, and stop"""
+
+_PROFILE_FILES = (".json", ".png", ".svg", ".pdf", ".webp")
+"""Endings of files that `--profile=FILE` writes: of a trace, and of pictures."""
 
 
 class UsageError(WarpsimError):
@@ -114,17 +127,22 @@ def parser() -> argparse.ArgumentParser:
     run = commands.add_parser(
         "run",
         help="run an example; its own options follow its name",
-        usage="warpsim run [-h] [EXAMPLE [--copy | --notebook | [--view] [--save-every N] [--resume FILE] "
-        "[--live [PORT]]] [ARGUMENT ...]]",
+        usage="warpsim run [-h] [EXAMPLE [--copy | --notebook | [--view] [--profile[=FILE]] [--save-every N] "
+        "[--resume FILE] [--live [PORT]]] [ARGUMENT ...]]",
     )
     run.set_defaults(command=list_examples)
     cache = commands.add_parser("cache", help="the compiled kernels on disk")
     cache.add_argument("action", nargs="?", choices=("list", "size", "clear"), default="list")
     cache.set_defaults(command=lambda chosen: CACHE_ACTIONS[chosen.action]())
-    validate = commands.add_parser("validate", help="compare solvers with analytic and published numbers")
+    validate = commands.add_parser(
+        "validate",
+        help="compare solvers with analytic and published numbers",
+        description="Compare solvers with analytic and published numbers, one line for each, and end with status 1 "
+        "where a number is wrong. Nothing is written without --output.",
+    )
     validate.add_argument("names", nargs="*", metavar="NAME", help="a case or a solver; default: all fast cases")
     validate.add_argument("--all", action="store_true", help="cases that take longer, too")
-    validate.add_argument("--output", type=Path, metavar="FOLDER", help="for validation.json and validation.md")
+    validate.add_argument("--output", type=Path, metavar="FOLDER", help="renew validation.json and validation.md there")
     validate.set_defaults(command=run_validation)
     view = commands.add_parser("view", help="watch an animation (USD) in the browser, or write it as a page or a film")
     view.add_argument("file", type=Path, metavar="FILE", help="an animation: .usd, .usda, .usdc, .usdz")
@@ -328,11 +346,35 @@ def run_example(name: str, arguments: list[str]) -> int:
         print(f"wrote {notebook.write_notebook(path, Path(f'{path.stem}.ipynb'))}")
         return 0
     watched = "--view" in arguments
-    rest = [argument for argument in arguments if argument != "--view"]
-    status = _call_main(gallery.load_example(path), f"warpsim run {path.stem}", rest)
+    profiles = [argument for argument in arguments if argument.partition("=")[0] == "--profile"]
+    rest = [argument for argument in arguments if argument != "--view" and argument not in profiles]
+    try:
+        with _profile(path.stem, profiles):
+            status = _call_main(gallery.load_example(path), f"warpsim run {path.stem}", rest)
+    except SystemExit as end:
+        if end.code in (0, None) and {"-h", "--help"} & set(rest):
+            print(_OF_ALL)
+        raise
     if watched and status == 0:
         _viewer().watch(_output_of(rest, path.stem))
     return status
+
+
+@contextlib.contextmanager
+def _profile(name: str, options: list[str]) -> Iterator[None]:
+    """A profile of the block, if one of the options asks for it: its table, and the files that options name."""
+    files = [Path(file) for option in options if (file := option.partition("=")[2])]
+    for file in files:
+        if file.suffix not in _PROFILE_FILES:
+            known = ", ".join(_PROFILE_FILES)
+            raise UsageError(f"--profile={file} has an ending that is not known\nexpected: one of {known}")
+    if not options:
+        yield
+        return
+    with warpsim.profile(title=name) as profile:
+        yield
+    for file in files:
+        print(f"wrote {profile.trace(file) if file.suffix == '.json' else profile.picture(file)}")
 
 
 def _output_of(arguments: list[str], name: str) -> Path:
@@ -375,27 +417,30 @@ def run_benchmarks(arguments: list[str]) -> int:
             f"the benchmarks are neither beside {gallery.PACKAGE} nor in it\n"
             "help: install warpsim from its repository or wheel"
         )
-    return subprocess.run([sys.executable, str(boot), "__main__", *arguments], check=False).returncode
+    command = {**os.environ, "BENCHMARKS_COMMAND": "warpsim bench"}
+    return subprocess.run([sys.executable, str(boot), "__main__", *arguments], check=False, env=command).returncode
 
 
 # ----- validation -------------------------------------------------------------------------------
 
 
 def run_validation(chosen: argparse.Namespace) -> int:
-    """Run validation cases one by one, print their table, renew the report; 1 when a number is wrong."""
+    """Run validation cases one by one, print their table, renew the report if it is asked for; 1 for a wrong number."""
     validate = importlib.import_module("warpsim.solvers.validate")
     try:
         cases = validate.choose_cases(chosen.names, chosen.all)
     except validate.UnknownCaseError as error:
         raise UsageError(str(error)) from None
-    root = gallery.checkout()
-    folder = chosen.output or (root / "docs" if root else Path.cwd())
-    folder.mkdir(parents=True, exist_ok=True)  # now: cases may take hours
+    if chosen.output is not None:
+        chosen.output.mkdir(parents=True, exist_ok=True)  # now: cases may take hours
     results = [_run_case(validate, case) for case in cases]
     print(validate.table(results))
-    validate.write(results, folder)
+    report = ""
+    if chosen.output is not None:
+        validate.write(results, chosen.output)
+        report = f"; the report is {chosen.output / 'validation.md'}"
     wrong = [result.name for result in results if not result.passed]
-    print(f"{len(results) - len(wrong)} of {len(results)} cases pass; the report is {folder / 'validation.md'}")
+    print(f"{len(results) - len(wrong)} of {len(results)} cases pass{report}")
     return 1 if wrong else 0
 
 

@@ -83,6 +83,8 @@ class Config:
                 f"config has no switch {name!r}\nexpected: one of {', '.join(sorted(_NAMES))}\n"
                 "help: check the spelling; switches of other frameworks do not carry over"
             )
+        if name in _BOOLEANS and value not in (True, False):
+            raise WarpsimError(f"config.{name} = {value!r}\nexpected: True or False")
         if name == "tape_snapshots" and value not in ("copy", "error"):
             raise WarpsimError(f"config.tape_snapshots = {value!r}\nexpected: 'copy' or 'error'")
         if name == "lanes":
@@ -131,6 +133,7 @@ def check_member(value: object, members: type[IntEnum], what: str) -> None:
 
 _generations = itertools.count()  # never the same number twice, whichever threads ask
 _NAMES = {f.name for f in fields(Config)}
+_BOOLEANS = {f.name for f in fields(Config) if f.type == "bool"}
 _members: dict[str, type[IntEnum]] = {}  # of enumerations, by the names of switches
 
 further_options: dict[str, Any] = {"mode": None}

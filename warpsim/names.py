@@ -46,6 +46,28 @@ NAMES = {
         "spatial_adjoint spatial_bottom spatial_cross spatial_cross_dual spatial_dot spatial_top velocity_at_point"
     ),
     "core.lib.special": "erfcinv erfinv",
+    "core.lib.tile_algebra": (
+        "tile_axpy tile_cholesky tile_cholesky_inplace tile_cholesky_solve tile_cholesky_solve_inplace tile_diag_add "
+        "tile_dot tile_lower_solve tile_lower_solve_inplace tile_matmul tile_upper_solve tile_upper_solve_inplace"
+    ),
+    "core.lib.tile_order": "tile_sort",
+    "core.lib.tile_random": "tile_randf tile_randi",
+    "core.lib.tiles": (
+        "tile_scan_exclusive tile_scan_inclusive tile_scan_max_inclusive tile_scan_min_inclusive untile"
+    ),
+    "core.frontend.rules.tiles": "tile",
+    "core.frontend.tiles.shapes": (
+        "tile_assign tile_broadcast tile_reshape tile_slice_indexed tile_squeeze tile_transpose tile_view"
+    ),
+    "core.frontend.tiles.scatter": "tile_scatter_add tile_scatter_masked",
+    "core.frontend.tiles.stack": "tile_stack tile_stack_clear tile_stack_count tile_stack_pop tile_stack_push",
+    "core.frontend.tiles.arithmetic": (
+        "tile_argmax tile_argmin tile_astype tile_extract tile_map tile_max tile_min tile_reduce tile_sum"
+    ),
+    "core.frontend.tiles.memory": (
+        "tile_arange tile_atomic_add tile_atomic_add_indexed tile_empty tile_from_thread tile_full tile_load "
+        "tile_load_indexed tile_ones tile_store tile_store_indexed tile_zeros"
+    ),
     "core.lib.transforms": (
         "transform_compose transform_decompose transform_from_matrix transform_get_rotation transform_get_translation "
         "transform_identity transform_inverse transform_multiply transform_point transform_set_rotation "
@@ -116,6 +138,7 @@ NAMES = {
     "core.runtime.launch": "launch launch_tiled",
     "core.runtime.map": "map",
     "core.runtime.launches.session": "clear_kernel_cache init set_num_threads",
+    "profiling.profile": "Profile profile",
     "core.runtime.devices.stream": (
         "Event ScopedStream Stream get_event_elapsed_time get_stream record_event set_stream synchronize_event "
         "synchronize_stream wait_event wait_stream"
@@ -154,6 +177,14 @@ NAMES = {
     "geometry.mesh.files": "load_mesh mesh_from_file",
     "geometry.mesh.overlap": (
         "MeshQuery MeshQueryAABB MeshQuerySphere mesh_query_aabb mesh_query_aabb_next mesh_query_next mesh_query_sphere"
+    ),
+    "geometry.mesh.tiled": (
+        "MeshQueryAABBTiled mesh_query_aabb_next_tiled mesh_query_aabb_tiled tile_mesh_query_aabb "
+        "tile_mesh_query_aabb_next tile_query_valid"
+    ),
+    "geometry.bvh.tiled": (
+        "BvhQueryTiled bvh_query_aabb_tiled bvh_query_next_tiled bvh_query_ray_tiled tile_bvh_query_aabb "
+        "tile_bvh_query_next tile_bvh_query_ray"
     ),
     "geometry.mesh.query": (
         "MeshQueryPoint mesh_query_furthest_point_no_sign mesh_query_point mesh_query_point_no_sign "
@@ -208,7 +239,7 @@ MODULES = {
 }
 """Modules that are public names."""
 
-FURTHER = ("errors", "fft", "geometry", "optim", "plot", "record", "render", "solvers", "usd", "viewer")
+FURTHER = ("errors", "fft", "geometry", "optim", "plot", "record", "render", "solvers", "sparse", "usd", "viewer")
 """Packages that need no import of their own either; `from warpsim import *` leaves them out."""
 
 _OF_NUMBERS = ("vec2", "vec3", "vec4", "mat22", "mat33", "mat44")

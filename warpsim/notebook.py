@@ -37,7 +37,7 @@ def cells_of(example: Path) -> Iterator[tuple[str, str]]:
     lines = text.splitlines()
     yield from (("code", "\n".join(lines[a - 1 : b - 1]).strip("\n")) for a, b in zip(starts, ends, strict=True))
     yield "code", _RUN
-    if "--output" in text or "add_film_options" in text:
+    if any(word in text for word in ("--output", "film_options(", "film_parser(")):
         yield "code", _WATCH.format(name=example.stem)
 
 

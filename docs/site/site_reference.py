@@ -34,6 +34,15 @@ SECTIONS = {
     "core.lib.sampling": "Sampling",
     "core.lib.spatial": "Spatial vectors",
     "core.lib.special": "Special functions",
+    "core.frontend.tiles.memory": "Tiles: memory",
+    "core.frontend.tiles.arithmetic": "Tiles: arithmetic",
+    "core.frontend.tiles.shapes": "Tiles: shapes",
+    "core.lib.tile_algebra": "Tiles: linear algebra",
+    "core.frontend.tiles.scatter": "Tiles: values of lanes",
+    "core.frontend.tiles.stack": "Tiles: stacks",
+    "core.lib.tile_order": "Tiles: order",
+    "core.lib.tile_random": "Tiles: random numbers",
+    "core.lib.tiles": "Tiles: scans",
     "core.lib.transforms": "Transforms",
 }
 PAGES = {
@@ -41,8 +50,8 @@ PAGES = {
     "types": ("Types and arrays", ("core.types", "core.runtime.arrays", "warp.fabric", "warp.fabric_rows")),
     "kernels": ("Kernels and tapes", (
         "core.frontend", "core.runtime.launch", "core.runtime.launches", "core.runtime.map", "core.runtime.tape",
-        "core.runtime.rollout", "core.runtime.commands", "core.graph_files", "warp.captures", "warp.logger",
-        "diagnostics", "errors", "config",
+        "core.runtime.rollout", "core.runtime.commands", "core.graph_files", "profiling", "warp.captures",
+        "warp.logger", "diagnostics", "errors", "config",
     )),
     "devices": ("Devices", ("core.runtime.devices", "warp.profiling")),
     "geometry": ("Geometry", ("geometry", "warp.older_volumes")),

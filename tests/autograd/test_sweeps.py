@@ -340,3 +340,79 @@ def test_a_launch_without_any_gradient_says_that_nothing_was_kept():
         wp.launch(springs, dim=2, inputs=[x, f])
     with pytest.raises(GradientError, match="no argument of kernel 'springs' had a gradient when it was launched"):
         jvp(tape, tangents={x: np.ones((3, 3))})
+
+
+@wp.kernel
+def weights(x: Reals, y: Reals, u: Vectors, v: Vectors, n: int, loss: Reals):
+    """Sums in loops over elements that do not change in them."""
+    i = wp.tid()
+    for k in range(n):
+        loss[0] += x[i] * y[i]
+        if k > 0:
+            loss[0] += wp.dot(u[i], v[i])
+    steps = int(0)
+    while steps < n:
+        steps += 1
+        loss[0] += x[i] * y[i] * y[i]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_second_order_where_sums_of_cotangents_in_loops_are_zero(device):
+    x, y = np.array([2.0, 0.0, 3.0]), np.array([0.0, 0.0, 1.5])
+    u = np.array([[1.0, 2.0, 3.0], [0.0, 0.0, 0.0], [1.0, 0.0, 1.0]])
+    v = np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 0.0], [4.0, 5.0, 6.0]])
+    with wp.ScopedDevice(device):
+        arrays = [wp.array(a, dtype=t, requires_grad=True) for a, t in ((x, D), (y, D), (u, wp.vec3d), (v, wp.vec3d))]
+        loss = wp.zeros(1, dtype=D, requires_grad=True)
+        with wp.Tape() as tape:
+            wp.launch(weights, dim=3, inputs=[*arrays, 2, loss])
+        tape.backward(loss)
+        along = np.random.default_rng(3).uniform(-1.0, 1.0, (8, 3))
+        dx, dy, du, dv = along[0], along[1], along[2:5], along[5:8]
+        products = hvp(tape, loss=loss, vector=dict(zip(arrays, (dx, dy, du, dv), strict=True)))
+    gx, gy, gu, gv = (products[a].numpy() for a in arrays)
+    np.testing.assert_allclose(gx, 2.0 * dy + 4.0 * y * dy, atol=1e-13)
+    np.testing.assert_allclose(gy, 2.0 * dx + 4.0 * (y * dx + x * dy), atol=1e-13)
+    np.testing.assert_allclose(gu, dv, atol=1e-13)
+    np.testing.assert_allclose(gv, du, atol=1e-13)
+
+
+def test_a_tangent_of_an_array_that_is_set_twice_is_that_of_what_was_set_last():
+    """Values set from an array without gradient: the second write hides a part of the first, a third nothing else."""
+
+    @wp.kernel
+    def scale(b: Reals, q: Reals):
+        i = wp.tid()
+        b[i] *= wp.sin(q[i])
+
+    @wp.kernel
+    def weigh(a: Reals, loss: Reals):
+        i = wp.tid()
+        loss[0] += a[i] * D(i + 1)
+
+    angles, along = np.array([0.1, 0.2, 0.3]), np.array([0.5, 0.7, 0.9])
+    first, weights = np.array([1.0, 2.0, 3.0]), np.arange(1.0, 8.0)
+    b, q = wp.array(first, dtype=D), wp.array(angles, dtype=D, requires_grad=True)
+    a, loss = wp.zeros(7, dtype=D, requires_grad=True), wp.zeros(1, dtype=D, requires_grad=True)
+    picked = wp.indexedarray(a, [wp.array([6, 0], dtype=int)])
+    with wp.Tape() as tape:
+        wp.launch(scale, 3, inputs=[b, q])
+        wp.copy(a[1:4], b)
+        wp.launch(scale, 3, inputs=[b, q])
+        wp.copy(a[2:7:2], b)  # over one of the first
+        picked.fill_(2.0)  # and over one of these
+        wp.launch(weigh, 7, inputs=[a, loss])
+    moved = np.random.default_rng(2).uniform(-1.0, 1.0, 7)
+
+    def value(step):
+        once = first * np.sin(angles + step * along)
+        twice = once * np.sin(angles + step * along)
+        at = np.zeros(7)
+        at[1:4] = once
+        at[2:7:2] = twice
+        at[[6, 0]] = 2.0
+        return weights @ (at + step * moved)
+
+    slope = (value(1e-6) - value(-1e-6)) / 2e-6
+    tangent = jvp(tape, tangents={q: along, a: moved})[loss].numpy()[0]
+    assert abs(tangent - slope) < 1e-8

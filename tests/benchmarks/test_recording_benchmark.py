@@ -11,7 +11,7 @@ def test_every_format_has_its_part_of_the_step(name, monkeypatch):
         monkeypatch.setattr(recording, key, value)
     monkeypatch.setitem(recording.FORMATS, "FilmFile", lambda: recording.FilmFile(60.0, size=(32, 24)))
     rows = recording.table(recording.TABLES[name], 2, 1)
-    assert sorted(row[1] for row in rows) == sorted(["the step", *recording.FORMATS, "Scene.save"])
+    assert sorted(row[1] for row in rows) == sorted(["the step", *recording.FORMATS, "Scene.save", recording.BEHIND])
     assert rows[0][1] == "the step" and rows[0][3] == rows[0][6] == "100.0%"
     assert all(row[2].endswith(" ms") and float(row[2][:-3]) > 0.0 for row in rows)
 

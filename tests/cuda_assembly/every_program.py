@@ -34,9 +34,12 @@ from device_run import on_gpu
 from warpsim.core import compile as compiler
 from warpsim.core.emit import build as builder
 from warpsim.core.emit.cuda import tools
-from warpsim.core.emit.program import Program, cache_key
+from warpsim.core.emit.disk.stored_programs import Entry
+from warpsim.core.emit.program import PRIMAL, Program, cache_key
 from warpsim.core.emit.target import Options
 from warpsim.core.ir.nodes import count
+from warpsim.core.runtime.launches import programs
+from warpsim.core.runtime.launches.kernel import Kernel
 from warpsim.core.types.arrays import ArrayType
 
 ARCHS = ((9, 0), (12, 0))
@@ -88,8 +91,8 @@ class Assembly:
 
     def watch(self) -> None:
         """See every program that the compiler finishes, and every one that becomes code for the CPU."""
-        self._originals = (compiler.finish, compiler.derive, builder.build)
-        finish, derive, build = self._originals
+        self._originals = (compiler.finish, compiler.derive, builder.build, programs.adopt)
+        finish, derive, build, adopt = self._originals
 
         def seen_finish(*args: Any) -> Program:
             return self.note_made(finish(*args))
@@ -103,11 +106,21 @@ class Assembly:
             self.note_built(program, options)
             return build(program, options)
 
+        def seen_adopt(kernel: Kernel, recipe: programs.Recipe, entry: Entry) -> Program:
+            """A program from the disk, which was assembled when it was made; nor is what the audit compares it with."""
+            made = dict(self.made)
+            program = adopt(kernel, recipe, entry)
+            self.made = made
+            if recipe.form != PRIMAL:
+                self.derived.add(program.fn)
+            return program
+
         compiler.finish, compiler.derive, builder.build = seen_finish, seen_derive, seen_build
+        programs.adopt = seen_adopt
 
     def unwatch(self) -> None:
         if self._originals:
-            compiler.finish, compiler.derive, builder.build = self._originals
+            compiler.finish, compiler.derive, builder.build, programs.adopt = self._originals
 
     def note_made(self, program: Program) -> Program:
         chosen = self.one_in == 1 or self.random["random"] % self.one_in == 0

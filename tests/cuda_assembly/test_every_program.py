@@ -29,7 +29,8 @@ def fresh_kernel():
 
 @pytest.fixture
 def watch(tmp_path):
-    """Watches like a nightly run does, into a folder of its own."""
+    """Watches like a nightly run does, into a folder of its own, what is made anew: nothing comes from the disk."""
+    wp.config.cache_kernels = False
     watch = Assembly(tmp_path, nightly=True)
     watch.watch()
     yield watch

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
-import textwrap
 from dataclasses import dataclass
 from functools import lru_cache
 from types import SimpleNamespace
 
 import numpy as np
 import twin
+from dead_code import accesses
 from grammar.mixed import FLOATS, MEMORIES, SLOTS, VOCABULARY
 from kernel_text import module
 
@@ -41,12 +39,13 @@ def compiled(text, by_twin):
 
 
 def start(program):
-    """First contents of all memories, and the integers that kernels use as indices: a permutation."""
+    """First contents of all memories, an eighth of it zeros, and a permutation that kernels use as indices."""
     rng = np.random.default_rng(program.seed)
     n = program.elements
     shapes = {"G": (n, 3), "V": (n, 3), "P": (4,)}
     contents = {name: rng.uniform(-1.2, 1.2, shapes.get(name, (2 * n + 1,))) for name in MEMORIES}
-    return contents, rng.permutation(n).astype(np.int32)
+    numbers = rng.permutation(n).astype(np.int32)
+    return {name: np.where(rng.random(x.shape) < 0.125, 0.0, x) for name, x in contents.items()}, numbers
 
 
 def sliced(array, way, n):
@@ -231,27 +230,28 @@ def meets(known, places):
     return any(max(a.min(), places.min()) <= min(a.max(), places.max()) for a in known)
 
 
-@lru_cache(maxsize=8)
-def accesses(function):
-    """The arrays whose elements a kernel reads, and those that it changes, by parameter."""
-    read, changed = set(), set()
-    for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(function)))):
-        if isinstance(node, ast.Subscript):
-            (read if isinstance(node.ctx, ast.Load) else changed).add(ast.unparse(node.value))
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).startswith(("wp.atomic", "touch")):
-            changed.add(ast.unparse(node.args[0]))
-    return read, changed
+def compiler_accesses(run):
+    """As `accesses`, what the compiler says of the kernels that a run of warpsim has launched."""
+
+    def of(function):
+        kernel = run.kernels[function.__name__]
+        types = {launcher.own_types for launcher in kernel.launchers.values()}
+        uses, names = [kernel.program(t).uses for t in types], list(kernel.patterns)
+        return tuple({ref.name(names) for use in uses for ref in getattr(use, kind)} for kind in ("read", "changed"))
+
+    return of
 
 
 class TwinRun(Run):
     """The twin.
 
     tracks: whether derivatives pass through memories, by name; by default those that have gradients. moves: what is to
-    be added to constants that are set first of all, by name.
+    be added to constants that are set first of all, by name. accesses: what a kernel does to arrays, see `accesses`.
     """
 
-    def __init__(self, program, contents, numbers, tracks=None, moves=()):
+    def __init__(self, program, contents, numbers, tracks=None, moves=(), accesses=accesses):
         super().__init__(program, contents, numbers)
+        self.accesses = accesses
         tracks = tracks or program.graded
         twin.Thread.doubt = False
         self.kernels = compiled(program.text, True)
@@ -281,7 +281,8 @@ class TwinRun(Run):
 
     def do_launch(self, step):
         views = {slot: self.view(view) for slot, view in step.views.items()}
-        self.note(*([views[slot] for slot in SLOTS if slot in names] for names in accesses(self.kernels[step.kernel])))
+        reached = self.accesses(self.kernels[step.kernel])
+        self.note(*([views[slot] for slot in SLOTS if slot in names] for names in reached))
         super().do_launch(step)
 
     def store(self, view, values):

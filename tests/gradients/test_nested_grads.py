@@ -129,9 +129,40 @@ def slopes_of_powers(x: Numbers, n: Ints, loss: Numbers):
     wp.atomic_add(loss, 0, wp.grad(powers)(x[0], n[0])[0])
 
 
+@pytest.mark.parametrize("n", [0, 1, 2, 5])
+def test_matrices_carried_by_a_loop(n):
+    def program(x, n):
+        loss = new_loss()
+        wp.launch(slopes_of_powers, dim=1, inputs=[x, n, loss])
+        return loss
+
+    inputs = [f64(0.3), ints(n)]
+    _, (slope,) = by_tape(program, inputs)
+    np.testing.assert_allclose(slope, by_differences(program, inputs)[0], rtol=1e-6, atol=1e-8)
+
+
+@wp.struct
+class Pair:
+    a: wp.float64
+    b: wp.float64
+
+
+@wp.func
+def pairs(x: wp.float64, n: int):
+    p = Pair(x, wp.float64(1.0))
+    for _ in range(n):
+        p = Pair(p.a * p.b, p.a)
+    return p.a
+
+
+@wp.kernel
+def slopes_of_pairs(x: Numbers, n: Ints, loss: Numbers):
+    wp.atomic_add(loss, 0, wp.grad(pairs)(x[0], n[0])[0])
+
+
 def test_what_a_loop_may_not_carry_is_said_of_the_loop():
     x, loss = wp.array([0.5], dtype=wp.float64, requires_grad=True), new_loss()
     with wp.Tape() as tape:
-        wp.launch(slopes_of_powers, dim=1, inputs=[x, wp.array([2], dtype=int), loss])
-    with pytest.raises(NotDifferentiableError, match="through a loop that carries more than numbers and vectors"):
+        wp.launch(slopes_of_pairs, dim=1, inputs=[x, wp.array([2], dtype=int), loss])
+    with pytest.raises(NotDifferentiableError, match="carries more than numbers, vectors and matrices"):
         tape.backward(loss)

@@ -31,6 +31,7 @@ def chain(x: wp.array(dtype=float), s: float, y: wp.array(dtype=float)):
 
 
 @pytest.mark.parametrize("act, error, message", [
+    (lambda: wp.jax_kernel(3), wp.errors.ArgumentTypeError, "what jax_kernel makes a function of is 3"),
     (lambda: wp.jax_kernel(number_last), wp.errors.ArgumentTypeError, r"output 'y' of kernel 'number_last' is float32"),
     (lambda: wp.jax_kernel(pairs), wp.errors.ArgumentTypeError, r"'x' of kernel 'pairs' is array\(Pair[\s\S]*vectors"),
     (lambda: wp.jax_kernel(fresh)(), wp.errors.ArrayError, r"no array among its inputs\nhelp: name the threads"),

@@ -1,4 +1,5 @@
-"""The private parts of Warp that programs on top of it reach: `_src.types` has tables of types, `_src.utils` is public.
+"""The private parts of Warp that programs on top of it reach: `_src.types` has tables of types, `_src.context.runtime`
+functions of its native library, `_src.utils` is public.
 
 A name without a module of its own here is the public module of that name, `warpsim.utils` and others. Where `warp` is
 another name of this package, whoever gave it that name may serve more under `warp._src`.
@@ -23,6 +24,8 @@ def _is_here(path: str) -> bool:
 
 
 def __getattr__(name: str) -> Any:
+    if name.startswith("__"):  # `unittest` asks every module for `__warningregistry__`
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     for path in (f"{__name__}.{name}", f"{_PACKAGE}.{name}"):
         if _is_here(path):
             return importlib.import_module(path)

@@ -14,14 +14,13 @@ _IN_ITSELF = "{name} is a module of older versions of Warp\nhelp: its public nam
 _SIM = "physics is in warpsim.solvers, under names of its own\nhelp: docs/warp.md tells how Newton runs on warpsim"
 
 ABSENT = {
-    "tiles are not here yet": "tile tile_* untile Tile BvhQueryTiled MeshQueryAABBTiled",
+    "Fourier transforms of tiles are not here yet": "tile_fft tile_ifft",
+    "types of tiles are written wp.tile[float, 4, 4]": "Tile",
     "buffers and textures of OpenGL are not here yet": "GLTextureResource RegisteredGLBuffer TextureResourceFlags",
     "handles between processes are not here yet": "event_from_ipc_handle from_ipc_handle",
     "modules compiled ahead of time are not here yet": "compile_aot_module load_aot_module",
     "finite elements are not here yet": "fem",
-    "sparse matrices of blocks are not here yet\nhelp: warpsim.optim.linear solves with CsrMatrix, of scalars": (
-        "sparse bsr_*"
-    ),
+    "{name} is a function of warpsim.sparse\nhelp: import warpsim.sparse": "bsr_*",
     "surface nets are not here yet": "geometry.IsoSurfaceNets",
     _SIM: "sim spatial_jacobian spatial_mass",
     "Warp gave it up\nhelp: multiply whole matrices by NumPy, PyTorch or JAX, which share memory with arrays": (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from ...core.emit.cache import platform_cache_directory
+from ...core.emit.disk.cache import platform_cache_directory
 
 
 def user_cache_dir(

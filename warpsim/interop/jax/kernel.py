@@ -11,6 +11,7 @@ import numpy as np
 
 from ...core.runtime.devices.device import CPU
 from ...core.runtime.launches.dimensions import threads_of_block
+from ...core.runtime.launches.kernel import Kernel
 from ...core.types import compounds, scalars
 from ...core.types.arrays import type_name
 from ...errors import ArgumentTypeError, ArrayError, instance, user_frames
@@ -186,7 +187,7 @@ def jax_kernel(
     options = JaxOptions(
         num_outputs, in_out_argnames, launch_dims, output_dims, enable_backward, has_side_effect, block_dim
     )
-    return JaxFunction(kernel, options)
+    return JaxFunction(instance(kernel, Kernel, "what jax_kernel makes a function of"), options)
 
 
 @user_frames

@@ -114,7 +114,7 @@ def repeat_adjoint(evaluation: Evaluation, operands: Sequence[torch.Tensor]) -> 
     if words is None or seeded is None:
         return None
     total, header = launcher.extent(evaluation.dims)
-    if not 0 <= total <= launcher.serial_limit or launcher.reports:
+    if not 0 <= total <= launcher.direct_limit:
         return None
     block = launcher.pack(words + seeded[0], header)
     if block is None:
