@@ -49,6 +49,7 @@ class Bending(Constraints):
         self.soft, self.drag = self.make_rows(model.spatial_vector), self.make_rows(model.dtype, self.dashpots)
         self.shape = self.make_rows(model.spatial_vector, self.dashpots)
         self.impulses = self.make_rows(model.vec3, 6 * self.count)
+        self.first_impulses = {count: self.impulses[: 6 * count] for _, count in self.coloring.ranges}
         self.source = model.edge_rest_angle if by_angle else model.edge_weights
         self.gather = gather_angles if by_angle else gather_weights
         self.kernel = (project_dihedral if by_angle else project_isometric)(iterated)
@@ -65,6 +66,10 @@ class Bending(Constraints):
         """One Gauss-Seidel iteration."""
         materials = [self.rest, self.soft, self.multipliers, self.impulses]
         self.launch_projections(self.kernel, *materials, x, then=((push, self.impulses),))
+
+    def of_color(self, material: Any, count: int) -> Any:
+        """Of the impulses those of a color alone, as a tape keeps all that the next color may overwrite."""
+        return self.first_impulses[count] if material is self.impulses else material
 
     def damp(self, x: array, v: array) -> None:
         """Slow down what folds."""

@@ -215,11 +215,10 @@ Registered = tuple[list[tuple[int, Any]], list[tuple[int, Any]], LaunchRecord]
 class PlainLaunch:
     """Launches whose arrays are all arguments of their own, or fields of structs: what recording looks at.
 
-    Arrays are numbered as `flat` lists them. floats: the arrays of floats. writes: those that are written. disjoint:
-    pairs that must not be given one memory, as one of the two is written.
+    Arrays are numbered as `flat` lists them. floats: the arrays of floats. writes: those that are written. places: all.
     """
 
-    __slots__ = ("disjoint", "fields", "floats", "known", "number", "writes")
+    __slots__ = ("fields", "floats", "known", "number", "places", "writes")
 
     def __init__(self, arrays: KernelArrays):
         self.known: Registered | None = None
@@ -231,8 +230,7 @@ class PlainLaunch:
         self.number = {ref: ref.position if self.fields is None else n for n, ref in enumerate(refs)}
         self.floats = tuple(self.number[ref] for ref in arrays.floats)
         self.writes = tuple(self.number[ref] for ref in arrays.written)
-        numbers = self.number.values()
-        self.disjoint = tuple((k, n) for k in self.writes for n in numbers if n != k)
+        self.places = tuple(self.number.values())
 
     def flat(self, args: Any) -> Any:
         """The arrays among arguments by number; nothing where a field has none."""

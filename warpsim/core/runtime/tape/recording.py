@@ -69,9 +69,12 @@ def run_plain(call: tuple[Any, ...]) -> bool:
     arrays = args if plain.fields is None else plain.flat(args)
     if arrays is None:
         return False
+    apart = not tapes
     # What a kernel needs of arrays that it reads and writes is another thing when they have two names.
-    if needs.overlapping and tapes and is_entangled(plain, arrays):
-        return False
+    if needs.overlapping and not apart:
+        if is_entangled(plain, arrays):
+            return False
+        apart = True
     frame = user_frame(2)
     known: Any = None
     reads = watched = after = None
@@ -89,8 +92,10 @@ def run_plain(call: tuple[Any, ...]) -> bool:
                 break
     for k in plain.writes:
         memory = arrays[k]._memory
-        if memory.reads and tapes and is_entangled(plain, arrays):
-            return False
+        if memory.reads and not apart:
+            if is_entangled(plain, arrays):
+                return False
+            apart = True
         if memory.reads or (memory.known is not known and not memory.take(known)):
             writer = writer_of(needs.arrays, CallSite(frame.f_code, frame.f_lasti))
             if announce_write(arrays[k], tapes, writer):
@@ -135,10 +140,10 @@ def announce_write(a: array, tapes: tuple[Tape, ...], writer: Writer, joins: boo
 
 def is_entangled(plain: PlainLaunch, arrays: Sequence[array]) -> bool:
     """Whether the kernel writes memory that it was given under another name too."""
-    for k, n in plain.disjoint:
-        if arrays[k]._memory is arrays[n]._memory:
-            return True
-    return False
+    memories = [id(arrays[k]._memory) for k in plain.places]
+    if len(set(memories)) == len(memories):  # as of nearly all launches
+        return False
+    return any(memories.count(id(arrays[k]._memory)) > 1 for k in plain.writes)
 
 
 def plain_reads(
