@@ -13,35 +13,17 @@ import importlib
 import itertools
 import math
 import sys
-import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 import warpsim as wp
+from benchmarks.turns import timed
 from warpsim.solvers import ModelBuilder, ShapeConfig, SolverXPBD
 
 CELLS, SUBSTEPS, ROUNDS, DT = 127, 10, 7, 1.0 / 60.0
 RADIUS = 0.3  # of the ball below the cloth [m]
-
-
-def turns(sides: dict[str, Callable[[], Any]], rounds: int = ROUNDS) -> dict[str, np.ndarray]:
-    """Seconds by the clock and of all threads (rounds, 2), of sides that take turns after a run that does not count."""
-    for run in sides.values():
-        run()
-    samples = {name: np.zeros((rounds, 2)) for name in sides}
-    for k in range(rounds):
-        for name, run in sides.items():
-            begin = time.perf_counter(), time.process_time()
-            run()
-            samples[name][k] = time.perf_counter() - begin[0], time.process_time() - begin[1]
-    return samples
-
-
-def timed(sides: dict[str, Callable[[], Any]], rounds: int = ROUNDS) -> dict[str, float]:
-    """The least seconds of each side by the clock, of `turns`."""
-    return {name: float(seconds[:, 0].min()) for name, seconds in turns(sides, rounds).items()}
 
 
 def sheet(cells: int, bending: float | None = 1.0e-4) -> ModelBuilder:
@@ -153,7 +135,7 @@ def beside_newton() -> list[list[str]]:
     solver, state = SolverXPBD(model, SUBSTEPS), model.state()
     ours = lambda: solver.step(state, state, None, None, DT)  # noqa: E731
     ours()  # the step is captured the second time
-    best = timed({"warpsim": ours, "Newton": newton_frame(builder)})
+    best = timed({"warpsim": ours, "Newton": newton_frame(builder)}, ROUNDS)
     title = f"a frame of {SUBSTEPS} substeps: {model.spring_count} springs, {model.edge_count} bending edges, contact"
     times = [[title, name, f"{1.0e3 * s:.1f} ms", f"{s / best['warpsim']:.1f}"] for name, s in best.items()]
     return times
@@ -170,7 +152,7 @@ def growth() -> list[list[str]]:
         solver, state = SolverXPBD(model, 1), model.state()
         step = lambda solver=solver, state=state: solver.step(state, state, None, None, DT / SUBSTEPS)  # noqa: E731
         step()
-        found.append((model.spring_count, timed({"": step})[""]))
+        found.append((model.spring_count, timed({"": step}, ROUNDS)[""]))
     rows = [["a substep, with bending and contact", f"{n:,} springs", f"{1.0e9 * s / n:.1f} ns a spring", ""]
             for n, s in found]  # fmt: skip
     (small, quick), (large, slow) = found[0], found[-1]

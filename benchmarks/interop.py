@@ -17,7 +17,7 @@ import numpy as np
 
 import warpsim as wp
 
-from .cloth import timed
+from .turns import timed
 
 CALLS, ROUNDS = 200, 40
 QUERIES, POINTS, CHANNELS = 3000, 6000, 8  # of the aggregation

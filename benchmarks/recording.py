@@ -21,8 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.cloth import DT, SUBSTEPS, sheet, turns
+from benchmarks.cloth import DT, SUBSTEPS, sheet
 from benchmarks.grains import Bed
+from benchmarks.turns import turns
 from warpsim.record import CsvTable, FilmFile, Hdf5Table, PlySequence, Recorder, UsdFile, VtkSeries
 from warpsim.solvers import Scene, SolverXPBD
 

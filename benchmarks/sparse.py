@@ -10,7 +10,6 @@ runs in turn are shown, and SciPy's time over warpsim's: above 1, warpsim is fas
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable
 
 import numpy as np
@@ -18,6 +17,7 @@ import scipy.sparse
 
 import warpsim as wp
 import warpsim.sparse as sparse
+from benchmarks.turns import timed
 
 ROUNDS = 9
 
@@ -85,29 +85,19 @@ def ordered(matrix: scipy.sparse.bsr_matrix) -> np.ndarray:
     return matrix.data
 
 
-def best_of(functions: list[Side], rounds: int) -> list[float]:
-    """The smallest time of each, in turn [s]."""
-    best = [np.inf] * len(functions)
-    for _ in range(rounds):
-        for k, function in enumerate(functions):
-            begin = time.perf_counter()
-            function()
-            best[k] = min(best[k], time.perf_counter() - begin)
-    return best
-
-
 def main(sizes: list[int], rounds: int = ROUNDS) -> None:
     print("| cells | blocks | task | warpsim [ms] | SciPy [ms] | ratio |\n|---|---:|---|---:|---:|---:|")
     for cells in sizes:
         count = (3 * cells + 1) ** 3
         for name, (own, peer) in tasks(cells).items():
-            functions = [own] if peer is None else [own, peer]
-            results = [function().reshape(-1) for function in functions]
+            sides = {"warpsim": own} if peer is None else {"warpsim": own, "SciPy": peer}
+            results = [side().reshape(-1) for side in sides.values()]
             if peer is not None:
                 np.testing.assert_allclose(*results, rtol=1e-3, atol=1e-3, err_msg=name)
-            times = best_of(functions, rounds)
-            other = f"{1e3 * times[1]:.2f} | {times[1] / times[0]:.1f}" if peer is not None else "- | -"
-            print(f"| {cells} | {count} | {name} | {1e3 * times[0]:.2f} | {other} |")
+            best = timed(sides, rounds)
+            own_time, other_time = best["warpsim"], best.get("SciPy")
+            ratio = "- | -" if other_time is None else f"{1e3 * other_time:.2f} | {other_time / own_time:.1f}"
+            print(f"| {cells} | {count} | {name} | {1e3 * own_time:.2f} | {ratio} |")
 
 
 if __name__ == "__main__":

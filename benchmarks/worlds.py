@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.cloth import DT, SUBSTEPS, sheet, turns
+from benchmarks.cloth import DT, SUBSTEPS, sheet
+from benchmarks.turns import turns
 from warpsim.solvers import Fluid, Model, ModelBuilder, SolverSPH, SolverXPBD
 from warpsim.solvers.sph.filling import add_fluid_box
 

@@ -1,0 +1,1 @@
+"""warpsim beside the strongest compiled code of each field, scene by scene."""
