@@ -180,7 +180,7 @@ class CsrMatrix(Fixed):
         self.values, self.size = values, offsets.size - 1
         self._check()
         self._copies = PrivateCopy(offsets), PrivateCopy(columns)
-        self._bsr = matrix_of((self.size, self.size), *(copy.array for copy in self._copies), values)
+        self._bsr = matrix_of((self.size, self.size), self._copies[0].array, self._copies[1].array, values)
 
     @classmethod
     def from_scipy(cls, matrix: Any, device: Any = None, requires_grad: bool = False) -> CsrMatrix:
