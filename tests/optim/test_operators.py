@@ -5,9 +5,19 @@ import pytest
 import scipy.sparse as sparse
 
 import warpsim as wp
-from warpsim.errors import ArgumentTypeError, ArrayError
-from warpsim.optim import operators, preconditioners
-from warpsim.optim.linear import CsrMatrix, LinearOperator, aslinearoperator, preconditioner
+from warpsim.errors import ArgumentTypeError, ArrayError, LaunchError
+from warpsim.optim.linear import (
+    CsrMatrix,
+    LinearOperator,
+    aslinearoperator,
+    bicgstab,
+    cg,
+    cr,
+    gmres,
+    preconditioner,
+)
+
+METHODS = (cg, cr, bicgstab, gmres)
 
 
 def matrices(n=9, dtype=np.float64):
@@ -91,8 +101,10 @@ def test_what_is_no_matrix_is_refused():
         aslinearoperator(wp.zeros((2, 2), dtype=int))
     with pytest.raises(ArrayError, match=r"shape \(2, 3\)\nexpected: as many rows as columns"):
         aslinearoperator(wp.zeros((2, 3), dtype=float))
-    with pytest.raises(ArrayError, match=r"sparse matrix of shape \(2, 3\)"):
+    with pytest.raises(ArrayError, match=r"shape \(2, 3\)\nexpected: as many rows as columns"):
         aslinearoperator(sparse.csr_matrix((2, 3)))
+    with pytest.raises(ArrayError, match=r"sparse matrix of shape \(2, 3\)"):
+        CsrMatrix.from_scipy(sparse.csr_matrix((2, 3)))
     with pytest.raises(ValueError, match="ptype is 'ilu'\nexpected: 'diag', 'diag_abs' or 'id'"):
         preconditioner(wp.zeros((2, 2), dtype=float), "ilu")
     with pytest.raises(ArgumentTypeError, match="the entries of LinearOperator are not known"):
@@ -117,23 +129,85 @@ def test_patterns_that_make_no_matrix(offsets, columns, values, message):
 
 def test_patterns_of_wrong_dtypes():
     whole, floats = wp.array([0, 1], dtype=int), wp.array([1.0], dtype=float)
-    with pytest.raises(ArgumentTypeError, match="offsets, columns and values of float32, int32, float32"):
+    with pytest.raises(ArgumentTypeError, match=r"offsets is array\(.* dtype=float32.*\)\nexpected: an array of int32"):
         CsrMatrix(floats, whole, floats)
+    with pytest.raises(ArgumentTypeError, match=r"columns is \[0\]"):
+        CsrMatrix(whole, [0], floats)
+    with pytest.raises(ArgumentTypeError, match="values is an array of float32 of rank 2"):
+        CsrMatrix(whole, whole, wp.ones((1, 1), dtype=float))
+    with pytest.raises(ArrayError, match=r"columns is on interp\nexpected: "):
+        CsrMatrix(whole, whole.to("interp"), floats)
     with pytest.raises(ArgumentTypeError, match="values has dtype int32"):
         CsrMatrix(whole, whole, whole)
 
 
-def test_kernels_for_patterns_agree_with_numpy(monkeypatch):
-    """What a GPU runs in place of NumPy, here on the CPU."""
-    dense, (_, _, *others) = matrices(39)
-    A = CsrMatrix.from_scipy(others[-1])
-    expected = [a.numpy() for a in A._transposed_pattern]
-    for found, wanted in zip(A._transpose_pattern(), expected, strict=True):
-        np.testing.assert_array_equal(found.numpy(), wanted)
-    assert A._looks_right()
-    diagonals = A.diagonal(), preconditioner(wp.array(dense))
-    for module in (operators, preconditioners):
-        monkeypatch.setattr(module, "computes", lambda a: True)
-    np.testing.assert_array_equal(A.diagonal(), diagonals[0])
-    assert preconditioner(wp.array(dense)).arrays[0].numpy().tolist() == diagonals[1].arrays[0].numpy().tolist()
-    test_patterns_that_make_no_matrix([0, 1, 2], [0, 2], [1.0, 1.0], "each from 0 to 1")
+def test_entries_in_any_order_and_more_than_once():
+    """As a CsrMatrix takes them: products, transposes, diagonals, gradients, and what `bsr_compress` makes of it."""
+    rng = np.random.default_rng(39)
+    n, count = 8, 40
+    rows, columns, values = np.sort(rng.integers(0, n, count)), rng.integers(0, n, count), rng.standard_normal(count)
+    dense = sparse.coo_matrix((values, (rows, columns)), (n, n)).toarray()
+    offsets = np.append(0, np.cumsum(np.bincount(rows, minlength=n))).astype(np.int32)
+    assert (np.diff(columns) < 0).any() and len(set(zip(rows, columns, strict=True))) < count
+    entries = wp.array(values, requires_grad=True)
+    A = CsrMatrix(wp.array(offsets), wp.array(columns.astype(np.int32)), entries)
+    np.testing.assert_array_equal(A.rows, rows)
+    np.testing.assert_allclose(A.diagonal(), np.diagonal(dense), rtol=1e-14)
+    x, y = (wp.array(a, requires_grad=True) for a in rng.standard_normal((2, n)))
+    for operator, D, at in ((A.operator(), dense, rows), (A.operator().transposed(), dense.T, columns)):
+        z = wp.zeros(n, dtype=wp.float64, requires_grad=True)
+        with wp.Tape() as tape:
+            operator.matvec(x, y, z, 2.0, -0.5)
+        np.testing.assert_allclose(z.numpy(), 2.0 * D @ x.numpy() - 0.5 * y.numpy(), rtol=1e-12)
+        tape.backward(grads={z: y})
+        other = columns if at is rows else rows
+        np.testing.assert_allclose(entries.grad.numpy(), 2.0 * y.numpy()[at] * x.numpy()[other], rtol=1e-12)
+        np.testing.assert_allclose(x.grad.numpy(), 2.0 * D.T @ y.numpy(), rtol=1e-12)
+        tape.zero()
+    B = A.matrix()
+    wp.sparse.bsr_compress(B)
+    assert B.nnz == np.count_nonzero(dense) and A.matrix().nnz == count
+    np.testing.assert_allclose(wp.sparse.bsr_to_scipy(B).toarray(), dense, rtol=1e-12)
+
+
+def test_a_matrix_in_compressed_rows_keeps_its_pattern():
+    """It notices what becomes of its arrays; values may be written to and replaced."""
+    matrix = sparse.csr_matrix(np.arange(1.0, 10.0).reshape(3, 3))
+    for name in ("offsets", "columns"):
+        A = CsrMatrix.from_scipy(matrix)
+        old = getattr(A, name)
+        old.assign(old.numpy()[::-1].copy())
+        with pytest.raises(ArrayError, match=f"^offsets|{name} of a CsrMatrix changed since it was made"):
+            A.operator()
+        A = CsrMatrix.from_scipy(matrix)
+        old = getattr(A, name)
+        setattr(A, name, wp.zeros_like(old))
+        with pytest.raises(ArrayError, match=f"^offsets|{name} of a CsrMatrix changed since it was made"):
+            A.diagonal()
+        setattr(A, name, wp.zeros(2, dtype=int))
+        with pytest.raises(ArrayError, match=f"CsrMatrix.{name} is int32 of shape"):
+            A.operator()
+        setattr(A, name, old)
+        assert A.diagonal().tolist() == [1.0, 5.0, 9.0]
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(A.matrix(), name).numpy()[:] = 0
+    A.values.assign(2.0 * A.values.numpy())
+    assert A.diagonal().tolist() == [2.0, 10.0, 18.0]
+    A.values = wp.full(9, 7.0, wp.float64)
+    assert A.diagonal().tolist() == [7.0, 7.0, 7.0]
+
+
+def test_what_a_capture_cannot_know_is_refused():
+    A, b = wp.array(np.eye(2)), wp.ones(2, dtype=wp.float64)
+    arrays = wp.array([0, 1, 2], dtype=int), wp.array([0, 1], dtype=int), b
+    made = CsrMatrix(*arrays)
+    with wp.ScopedCapture() as capture:
+        with pytest.raises(LaunchError, match=r"CsrMatrix\(...\) while a graph is captured: the host looks at numbers"):
+            CsrMatrix(*arrays)
+        for method in METHODS:
+            with pytest.raises(LaunchError, match=rf"{method.__name__}\(...\) while a graph is captured"):
+                method(A, b, wp.zeros_like(b))
+        forms = A, made, sparse.eye(2, format="csr"), wp.sparse.bsr_identity(2, wp.float64)
+        inverses = [preconditioner(form).arrays[0] for form in forms]
+    wp.capture_launch(capture.graph)
+    assert [a.numpy().tolist() for a in inverses] == 4 * [[1.0, 1.0]]

@@ -10,6 +10,7 @@ D = wp.float64
 SHAPES = ((1, 1), (2, 2), (3, 3), (2, 3), (4, 1), (1, 3))
 EXTENTS = ((6, 6), (5, 7), (1, 4), (0, 3), (3, 0), (0, 0))
 DEVICES = ("cpu", "interp")
+LAYOUTS = ("in a row", "with gaps", "amid others", "as numbers")
 
 
 def triplets(rng, extents, shape, scalar=np.float64, count=None):
@@ -34,11 +35,26 @@ def matrix(rng, extents, shape, scalar=D, device=None, requires_grad=False, coun
     """A random matrix, and what it is as a dense one."""
     rows, columns, blocks = triplets(rng, extents, shape, count=count)
     A = wp.sparse.bsr_zeros(*extents, block_type(shape, scalar), device)
-    values = wp.array(blocks.astype(np.dtype(scalar)), dtype=scalar, device=device)
+    values = laid_out(blocks, A.dtype, LAYOUTS[len(blocks) % len(LAYOUTS)], device)
     indices = (wp.array(i, dtype=int, device=device) for i in (rows, columns))
     wp.sparse.bsr_set_from_triplets(A, *indices, values)
     A.requires_grad = requires_grad
     return A, dense(extents, rows, columns, blocks)
+
+
+def laid_out(numbers, t, layout, device=None, requires_grad=False):
+    """Blocks or vectors as an array of them, in one of some layouts. numbers: (n, rows, columns) or (n, parts)."""
+    scalar = compounds.scalar_of(t)
+    numbers = numbers.astype(np.dtype(scalar))
+    n, options = len(numbers), {"device": device, "requires_grad": requires_grad}
+    if layout == "as numbers":
+        return wp.array(numbers, dtype=scalar, **options)
+    elements = numbers.reshape(n) if t is scalar else numbers
+    if layout == "with gaps":
+        return wp.array(np.repeat(elements, 2, axis=0), dtype=t, **options)[::2]
+    if layout == "amid others":
+        return wp.array(np.concatenate([elements, elements, elements]), dtype=t, **options)[n : 2 * n]
+    return wp.array(elements, dtype=t, **options)
 
 
 def to_dense(A):

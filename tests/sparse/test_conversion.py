@@ -44,6 +44,16 @@ def test_assignment_at_the_places_of_dest():
     assert (to_dense(B) == M).all()
 
 
+def test_more_columns_of_numbers_than_integers_count():
+    """Blocks keep their places where their numbers have places beyond 2**31."""
+    n = 3 * 2**28
+    at = wp.array([0], dtype=int), wp.array([n - 1], dtype=int)
+    A = sparse.bsr_from_triplets(2, n, *at, wp.full(1, 5.0, wp.types.matrix((1, 4), float)))
+    B = sparse.bsr_copy(A, block_shape=(2, 3))
+    assert (B.nrow, B.ncol, B.nnz) == (1, 2**30, 2) and B.columns.numpy().tolist() == [2**30 - 2, 2**30 - 1]
+    assert B.values.numpy().tolist() == [[[0.0, 0.0, 5.0], [0.0] * 3], [[5.0] * 3, [0.0] * 3]]
+
+
 def test_bad_input():
     A, _ = matrix(np.random.default_rng(35), (4, 5), (2, 2))
     with pytest.raises(ArrayError, match="src has 8 x 10 numbers\nexpected: whole blocks of 3 x 3"):
@@ -56,3 +66,8 @@ def test_bad_input():
         sparse.bsr_copy(A, wp.mat22)
     with pytest.raises(ArgumentTypeError, match=r"A is 3\nexpected: a BsrMatrix"):
         sparse.bsr_copy(3)
+    for shape in (2, (2,), (0, 2), (2, 2.5), "22"):
+        with pytest.raises(ArgumentTypeError, match=r"block_shape is .*\nexpected: two positive integers"):
+            sparse.bsr_copy(A, block_shape=shape)
+    with pytest.raises(ArgumentTypeError, match=r"scalar_type is \[\]\nexpected: a scalar type"):
+        sparse.bsr_copy(A, [])

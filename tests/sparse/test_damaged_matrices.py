@@ -23,6 +23,15 @@ OPERATIONS = {
     "diagonal": lambda A, B: sparse.bsr_get_diag(A),
     "compression": lambda A, B: sparse.bsr_compress(A),
     "number of blocks": lambda A, B: A.nnz_sync(),
+    "A in place": lambda A, B: sparse.bsr_scale(A, 2.0),
+    "A + B at places of A": lambda A, B: sparse.bsr_axpy(B, A, masked=True),
+    "A B at places of A": lambda A, B: sparse.bsr_mm(A, B, A, reuse_topology=True),
+    "transpose at places of A": lambda A, B: sparse.bsr_set_transpose(A, B, masked=True),
+    "triplets at places of A": lambda A, B: sparse.bsr_set_from_triplets(
+        A, B.uncompress_rows(), B.columns, B.values, masked=True
+    ),
+    "rows": lambda A, B: A.uncompress_rows(),
+    "entries by column": lambda A, B: A.transposed_index.rows,
 }
 
 
@@ -37,11 +46,16 @@ def damaged(rng):
             contents[rng.integers(0, contents.size, 3)] = rng.choice(NUMBERS, 3)
             a.assign(contents)
     if rng.random() < 0.2:
-        A.nnz = int(rng.choice([0, 3, 9, 40]))
+        A.nnz = int(rng.choice([-5, 0, 3, 9, 40]))
+    for name in ("offsets", "columns"):
+        if rng.random() < 0.1:
+            setattr(A, name, wp.array(rng.choice(NUMBERS, int(rng.integers(0, 20))).astype(np.int32)))
     if rng.random() < 0.2:
         A.values = wp.ones(int(rng.integers(0, 20)), dtype=wp.mat22d, requires_grad=True)
     if rng.random() < 0.2:
-        A.ncol = int(rng.integers(0, 9))
+        A.ncol = int(rng.choice([-3, 0, 3, 8]))
+    if rng.random() < 0.1:
+        A.nrow = int(rng.choice([-3, 0, 4, 6]))
     return A
 
 

@@ -60,6 +60,20 @@ def test_identities_and_empty_matrices(shape):
     assert (to_dense(A) == np.eye(2 * shape[0])).all()
 
 
+@pytest.mark.parametrize("number", [np.inf, np.nan])
+def test_multiples_of_the_identity_are_zero_beside_the_diagonal(number):
+    A = sparse.bsr_diag(number, 2, block_type=wp.mat22d)
+    np.testing.assert_array_equal(to_dense(A), np.where(np.eye(4), number, 0.0))
+
+
+def test_entries_in_any_order_and_more_than_once():
+    A = sparse.bsr_zeros(2, 2, float)
+    A.offsets, A.columns = wp.array([0, 3, 5], dtype=int), wp.array([1, 0, 0, 1, 1], dtype=int)
+    A.values = wp.array([1.0, 2.0, 3.0, 4.0, 5.0], dtype=float)
+    A.notify_nnz_changed()
+    assert sparse.bsr_get_diag(A).numpy().tolist() == [5.0, 9.0]
+
+
 def test_bad_input():
     A = sparse.bsr_zeros(3, 2, wp.mat22)
     with pytest.raises(ArrayError, match="out has 3 blocks\nexpected: 2, those of the diagonal"):
@@ -76,3 +90,9 @@ def test_bad_input():
         sparse.bsr_identity(2, wp.types.matrix((2, 3), float))
     with pytest.raises(ArgumentTypeError, match=r"bsr is None\nexpected: a BsrMatrix"):
         sparse.bsr_set_zero(None)
+    with pytest.raises(ArgumentTypeError, match=r"rows_of_blocks is 2.5 \(float\)\nexpected:"):
+        sparse.bsr_set_zero(A, 2.5)
+    with pytest.raises(ArgumentTypeError, match="cols_of_blocks is"):
+        sparse.bsr_diag(1.0, 2, wp.zeros(1, dtype=int))
+    with pytest.raises(ArrayError, match="rows_of_blocks is -2\nexpected: 0 to"):
+        sparse.bsr_identity(-2)

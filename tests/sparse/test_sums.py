@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from random_blocks import DEVICES, EXTENTS, SHAPES, matrix, to_dense
 
+import warpsim as wp
 import warpsim.sparse as sparse
 from warpsim.errors import ArgumentTypeError, ArrayError
 
@@ -46,6 +47,12 @@ def test_a_matrix_and_itself():
     assert (to_dense(X) == 5.0 * (M + M.T)).all()
 
 
+def test_a_term_times_zero_is_not_read():
+    X, Y = (sparse.bsr_diag(number, 2, block_type=wp.float64) for number in (2.0, np.nan))
+    for masked in (False, True):
+        assert (to_dense(sparse.bsr_axpy(X, sparse.bsr_copy(Y), 1.0, 0.0, masked=masked)) == 2.0 * np.eye(2)).all()
+
+
 def test_multiples_in_place_and_of_expressions():
     X, M = matrix(np.random.default_rng(25), (4, 3), (2, 2))
     assert sparse.bsr_scale(X, -3.0) is X and (to_dense(X) == -3.0 * M).all()
@@ -56,7 +63,7 @@ def test_multiples_in_place_and_of_expressions():
 def test_bad_input():
     rng = np.random.default_rng(26)
     A, B = (matrix(rng, (4, 3), shape)[0] for shape in ((2, 3), (2, 2)))
-    with pytest.raises(ArgumentTypeError, match="y has blocks of 2 x 2 float64\nexpected: 2 x 3 float64, as x"):
+    with pytest.raises(ArgumentTypeError, match="y has blocks of mat22d\nexpected: mat23d, as x"):
         sparse.bsr_axpy(A, B)
     with pytest.raises(ArrayError, match="y has 3 x 4 blocks\nexpected: 4 x 3, as x"):
         sparse.bsr_axpy(A, matrix(rng, (3, 4), (2, 3))[0])
@@ -64,8 +71,11 @@ def test_bad_input():
         sparse.bsr_axpy(A, matrix(rng, (4, 3), (2, 3), device="interp")[0])
     with pytest.raises(ArgumentTypeError, match=r"y is .*\nexpected: a BsrMatrix"):
         sparse.bsr_axpy(A, 2.0 * A)
-    with pytest.raises(ArgumentTypeError, match="second term has blocks of 2 x 2 float64\nexpected: 2 x 3"):
+    with pytest.raises(ArgumentTypeError, match="second term has blocks of mat22d\nexpected: mat23d"):
         A + B
+    single = matrix(rng, (4, 3), (1, 1))[0]
+    with pytest.raises(ArgumentTypeError, match="y has blocks of mat11d\nexpected: float64, as x"):
+        sparse.bsr_axpy(single, sparse.bsr_zeros(4, 3, wp.types.matrix((1, 1), wp.float64)))
     with pytest.raises(TypeError, match="unsupported operand"):
         A + 1.0
     with pytest.raises(TypeError, match="multiply sequence by non-int"):

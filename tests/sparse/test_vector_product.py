@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse
-from random_blocks import DEVICES, EXTENTS, SHAPES, flat, matrix, vector
+from random_blocks import DEVICES, EXTENTS, SHAPES, flat, matrix, to_dense, vector
 
 import warpsim as wp
 import warpsim.sparse as sparse
@@ -92,6 +92,39 @@ def test_captured_products_follow_their_matrix():
     assert not flat(x).any()
 
 
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_a_matrix_is_used_between_its_capture_and_the_launch(requires_grad):
+    """What a capture finds of a pattern holds nothing yet."""
+    A, M, x, y = operands(np.random.default_rng(15), (4, 4), (2, 2), False)
+    A.requires_grad = requires_grad
+    with wp.ScopedCapture() as capture:
+        sparse.bsr_mv(A, y, x, transpose=True)
+        B = sparse.bsr_transposed(A)
+    assert (flat(A.T @ y) == M.T @ flat(y)).all()
+    wp.capture_launch(capture.graph)
+    assert (flat(x) == M.T @ flat(y)).all() and (to_dense(B) == M.T).all()
+
+
+def test_matrices_of_one_pattern_share_its_index():
+    A, M, _, y = operands(np.random.default_rng(16), (4, 4), (2, 2), False)
+    kept_pattern = A.snapshot()
+    assert kept_pattern.transposed_index is A.transposed_index is A.snapshot().transposed_index
+    with pytest.raises(ValueError, match="read-only"):
+        A.transposed_index.order.numpy()[:] = 10**6
+    sparse.bsr_set_identity(A)
+    assert A.transposed_index.order.size == 4
+    assert (flat(kept_pattern.T @ y) == M.T @ flat(y)).all()
+
+
+def test_integers_have_integers_for_factors():
+    A = sparse.bsr_identity(2, int)
+    x = wp.array([3, 4], dtype=int)
+    assert (A @ x).numpy().tolist() == [3, 4] and ((3.0 * A) @ x).numpy().tolist() == [9, 12]
+    for call in (lambda: (0.5 * A) @ x, lambda: A / 2 + A, lambda: sparse.bsr_scale(A, 0.5), lambda: A @ (0.5 * A)):
+        with pytest.raises(ArgumentTypeError, match=r"a factor is 0\.5\nexpected: an integer, for blocks of int32"):
+            call()
+
+
 def test_bad_input():
     A, _, x, y = operands(np.random.default_rng(14), (4, 3), (2, 3), False)
     with pytest.raises(ArgumentTypeError, match=r"A is 3\nexpected: a BsrMatrix"):
@@ -104,5 +137,7 @@ def test_bad_input():
         sparse.bsr_mv(A, x, x)
     with pytest.raises(ArrayError, match=r"x is on interp\nexpected: (cpu|cuda:0), as the matrix"):
         sparse.bsr_mv(A, x.to("interp"))
+    with pytest.raises(ArgumentTypeError, match="a factor is 'two'\nexpected: a number"):
+        sparse.bsr_mv(A, x, alpha="two")
     with pytest.raises(TypeError, match="unsupported operand"):
         A @ [1.0, 2.0]

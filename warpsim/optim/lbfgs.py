@@ -24,7 +24,7 @@ from ..errors import ArrayError, DeviceError, counted
 from .history import History
 from .line_search import strong_wolfe
 from .state import in_range
-from .vectors import as_list, combine, components, convert, gradient_of, inner, largest, run
+from .vectors import as_list, check_not_captured, combine, components, convert, gradient_of, inner, largest, run
 
 Closure = Callable[[], Any]
 
@@ -183,7 +183,9 @@ class LBFGS(Fixed):
 
         `self.result` holds the account of all steps so far. When its reason is set, nothing more is to be gained: a
         further step changes nothing and calls nothing. `reset_internal_state` begins anew, at the parameters of then.
+        Raises `LaunchError` while a graph is captured.
         """
+        check_not_captured("LBFGS.step()")
         result = self._result
         if result.reason in _LAST:
             return result.loss

@@ -38,7 +38,7 @@ def cg(
     use_cuda_graph: taken for scripts written for Warp; the CPU has no use for it.
 
     Returns a `Solve`; with `run=False` the solver, a `CG`, to be called. Raises `ArgumentTypeError` or `ArrayError` for
-    operands that do not fit.
+    operands that do not fit, `LaunchError` while a graph is captured.
     """
     solver = CG(A, b, x, tol, atol, maxiter, M, callback, check_every, use_cuda_graph, restart=restart)
     return solver() if run else solver

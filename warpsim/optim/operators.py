@@ -10,32 +10,21 @@ or takes a `LinearOperator`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from ..core.language import (
-    array,
-    empty,
-    float64,
-    get_device,
-    int32,
-    kernel,
-    launch,
-    radix_sort_pairs,
-    tid,
-    zeros,
-)
+from ..core.language import array, get_device, int32, kernel, launch, tid, zeros
 from ..core.runtime.arrays.fixed import Fixed, PrivateCopy
-from ..core.runtime.arrays.saved_contents import Paused
-from ..core.runtime.devices.capture import current_graph
 from ..core.types import compounds, scalars
 from ..core.types.arrays import type_name
-from ..errors import ArgumentTypeError, ArrayError, counted, instance, shown
-from ..sparse.block_operator import block_matvec
-from ..sparse.expression import Operators
-from .vectors import check_floats, components, run
+from ..errors import ArgumentTypeError, ArrayError, counted, shown
+from ..sparse.block_operator import block_diagonal, block_matvec
+from ..sparse.blocks import check_index
+from ..sparse.expression import Expression, Operators
+from ..sparse.matrix import BsrMatrix, matrix_of
+from ..sparse.scipy_matrices import bsr_from_scipy
+from .vectors import check_floats, check_not_captured, components, run
 
 Matvec = Callable[[array, array, array, float, float], None]
 
@@ -85,23 +74,21 @@ def aslinearoperator(A: Any) -> LinearOperator:
     """
     if isinstance(A, LinearOperator):
         return A
-    if isinstance(A, CsrMatrix):
-        return A.operator()
-    if isinstance(A, Operators):
-        return block_operator(A)
     if isinstance(A, array):
         return dense_operator(A)
-    if hasattr(A, "tocsr"):
-        return CsrMatrix.from_scipy(A).operator()
+    if isinstance(A := sparse_of_blocks(A), Operators):
+        return block_operator(A)
     raise ArgumentTypeError(
         f"A is {type(A).__name__}\n"
         "expected: a 2-D array, a BsrMatrix, a CsrMatrix, a SciPy sparse matrix or a LinearOperator"
     )
 
 
-def computes(a: array) -> bool:
-    """Whether to compute where an array is: on a GPU, unless a graph is captured, which would run it later."""
-    return not a.device.shares_host_memory and current_graph() is None
+def sparse_of_blocks(A: Any) -> Any:
+    """A `CsrMatrix` as a `BsrMatrix`, one of SciPy as a copy; anything else as it is."""
+    if isinstance(A, CsrMatrix):
+        return A.matrix()
+    return bsr_from_scipy(A.tocsr(), copy=True) if hasattr(A, "tocsr") else A
 
 
 # ----- dense --------------------------------------------------------------------------------------
@@ -141,60 +128,17 @@ def dense_operator(a: array) -> LinearOperator:
 # ----- sparse matrices of blocks ---------------------------------------------------------------------
 
 
-def block_operator(A: Any) -> LinearOperator:
-    """The operator of a `BsrMatrix` of floats, or of an expression of one."""
+def block_operator(A: Operators) -> LinearOperator:
+    """The operator of a `BsrMatrix` of floats, or of an expression of one: of the pattern that it has now."""
     terms = A.terms()
     if not scalars.is_float(terms.scalar_type):
         raise ArgumentTypeError(f"A has blocks of {type_name(terms.scalar_type)}\nexpected: floats")
+    terms = Expression(terms.matrix.snapshot(), terms.scale, terms.turned)
     products = [block_matvec(terms), block_matvec(terms.turn())]
     return LinearOperator(terms.shape, terms.scalar_type, terms.device, *products, [terms.matrix.values])
 
 
-# ----- sparse -------------------------------------------------------------------------------------
-
-
-@kernel
-def _sparse(
-    offsets: array(dtype=int),
-    columns: array(dtype=int),
-    values: array(dtype=Any),
-    x: array(dtype=Any),
-    y: array(dtype=Any),
-    z: array(dtype=Any),
-    alpha: Any,
-    beta: Any,
-):
-    i = tid()
-    total = z.dtype(0.0)
-    for k in range(offsets[i], offsets[i + 1]):
-        total = total + values[k] * x[columns[k]]
-    total = alpha * total
-    if beta != z.dtype(0.0):
-        total = total + beta * y[i]
-    z[i] = total
-
-
-@kernel
-def _sparse_turned(
-    starts: array(dtype=int),
-    rows: array(dtype=int),
-    order: array(dtype=int),
-    values: array(dtype=Any),
-    x: array(dtype=Any),
-    y: array(dtype=Any),
-    z: array(dtype=Any),
-    alpha: Any,
-    beta: Any,
-):
-    """The same for the transpose: entries sorted by column, `order` says where the value of each stands."""
-    i = tid()
-    total = z.dtype(0.0)
-    for k in range(starts[i], starts[i + 1]):
-        total = total + values[order[k]] * x[rows[k]]
-    total = alpha * total
-    if beta != z.dtype(0.0):
-        total = total + beta * y[i]
-    z[i] = total
+# ----- compressed rows ------------------------------------------------------------------------------
 
 
 @kernel
@@ -212,113 +156,31 @@ def _find_wrong(offsets: array(dtype=int), columns: array(dtype=int), size: int,
             wrong[0] = 1
 
 
-@kernel
-def _expand_rows(
-    offsets: array(dtype=int),
-    columns: array(dtype=int),
-    rows: array(dtype=int),
-    keys: array(dtype=int),
-    order: array(dtype=int),
-):
-    """The row of every entry; keys and order: what is sorted to transpose a matrix."""
-    i = tid()
-    for k in range(offsets[i], offsets[i + 1]):
-        rows[k] = i
-        keys[k] = columns[k]
-        order[k] = k
-
-
-@kernel
-def _turn(
-    keys: array(dtype=int),
-    order: array(dtype=int),
-    rows: array(dtype=int),
-    count: int,
-    sorted_rows: array(dtype=int),
-    starts: array(dtype=int),
-):
-    """Rows of entries sorted by column, and where each column starts."""
-    k = tid()
-    first = int(0)
-    last = starts.shape[0] - 1
-    if k > 0:
-        first = keys[k - 1] + 1
-    if k < count:
-        last = keys[k]
-        sorted_rows[k] = rows[order[k]]
-    for column in range(first, last + 1):
-        starts[column] = k
-
-
-@kernel
-def _csr_diagonal(
-    offsets: array(dtype=int), columns: array(dtype=int), values: array(dtype=Any), out: array(dtype=float64)
-):
-    i = tid()
-    total = float64(0.0)
-    for k in range(offsets[i], offsets[i + 1]):
-        if columns[k] == i:
-            total = total + float64(values[k])
-    out[i] = total
-
-
 class CsrMatrix(Fixed):
-    """A square sparse matrix in compressed rows.
+    """A square sparse matrix in compressed rows, as arrays that a program has: a `BsrMatrix` of numbers, checked.
 
-    Row i has the entries `values[k]` in columns `columns[k]` for k from `offsets[i]` up to `offsets[i + 1]`; entries of
-    one place add up. offsets: n + 1 integers (int32); columns: int32; values: floats, which may have gradients, and may
-    be written to or replaced by an array of the same layout. Of offsets and columns the matrix has copies.
+    Row i has the entries `values[k]` in columns `columns[k]` for k from `offsets[i]` up to `offsets[i + 1]`, in any
+    order; entries of one place add up. offsets: n + 1 integers (int32); columns: int32; values: floats, which may have
+    gradients, and may be written to or replaced by an array of the same layout. Of offsets and columns the matrix has
+    copies.
     Raises `ArrayError` for offsets or columns that do not make a matrix, and where it is used and finds that they
-    changed, `ArgumentTypeError` for wrong dtypes.
+    changed, `ArgumentTypeError` for wrong dtypes, `LaunchError` while a graph is captured.
     """
 
     replaceable = ("offsets", "columns", "values")
 
     def __init__(self, offsets: array, columns: array, values: array):
-        for name, indices in (("offsets", offsets), ("columns", columns)):
-            instance(indices, array, name)
+        check_not_captured("CsrMatrix(...)")
         check_floats(values, "values")
-        if compounds.is_compound(values.dtype) or offsets.dtype is not int32 or columns.dtype is not int32:
-            dtypes = ", ".join(type_name(a.dtype) for a in (offsets, columns, values))
-            raise ArgumentTypeError(f"offsets, columns and values of {dtypes}\nexpected: int32, int32 and floats")
-        self.offsets, self.columns, self.values = offsets, columns, values
-        self.size = offsets.size - 1
+        if compounds.is_compound(values.dtype) or values.ndim != 1:
+            what = f"an array of {type_name(values.dtype)} of rank {values.ndim}"
+            raise ArgumentTypeError(f"values is {what}\nexpected: an array of floats of rank 1")
+        self.offsets = check_index(offsets, "offsets", values.device)
+        self.columns = check_index(columns, "columns", values.device)
+        self.values, self.size = values, offsets.size - 1
         self._check()
         self._copies = PrivateCopy(offsets), PrivateCopy(columns)
-
-    @property
-    def _pattern(self) -> tuple[array, array]:
-        """Offsets and columns that launches take for indices, out of reach."""
-        return self._copies[0].array, self._copies[1].array
-
-    def _check_same(self) -> None:
-        """Raise `ArrayError` where offsets or columns are found to be others than when the matrix was made."""
-        self.check_replaced("CsrMatrix")
-        for name, own in zip(("offsets", "columns"), self._copies, strict=True):
-            if not own.matches(getattr(self, name)):
-                self._check()
-                raise ArrayError(f"{name} of a CsrMatrix changed since it was made\nhelp: make another one")
-
-    def _check(self) -> None:
-        if computes(self.offsets) and self._looks_right():
-            return  # what is wrong can be told on the host
-        starts, columns, count = self.offsets.numpy(), self.columns.numpy(), self.values.size
-        if not starts.size or starts[0] != 0 or starts[-1] != count or (np.diff(starts) < 0).any():
-            raise ArrayError(f"offsets {starts}\nexpected: from 0 to the number of values, {count}, never falling")
-        if columns.shape != (count,) or (count and not 0 <= columns.min() <= columns.max() < self.size):
-            raise ArrayError(
-                f"columns of shape {columns.shape}, from {columns.min(initial=0)} to {columns.max(initial=0)}\n"
-                f"expected: {counted(count, 'column')}, each from 0 to {self.size - 1}"
-            )
-
-    def _looks_right(self) -> bool:
-        """The same check by a kernel, which needs no copy of the arrays on the host."""
-        count, sizes = self.values.size, (self.offsets.size, self.columns.size)
-        if not sizes[0] or self.columns.shape != (count,):
-            return False
-        wrong = zeros(1, int32, self.values.device)
-        run(_find_wrong, max(sizes), [self.offsets, self.columns, self.size, count, wrong], self.values.device)
-        return int(wrong._data[0]) == 0
+        self._bsr = matrix_of((self.size, self.size), self._copies[0].array, self._copies[1].array, values)
 
     @classmethod
     def from_scipy(cls, matrix: Any, device: Any = None, requires_grad: bool = False) -> CsrMatrix:
@@ -329,66 +191,44 @@ class CsrMatrix(Fixed):
         offsets, columns = (array(part.astype(np.int32), device=device) for part in (rows.indptr, rows.indices))
         return cls(offsets, columns, array(rows.data, device=device, requires_grad=requires_grad))
 
-    @cached_property
-    def _transposed_pattern(self) -> tuple[array, ...]:
-        """Of entries sorted by column: where each column starts, their rows, and where their values stand."""
-        if computes(self.columns):
-            return self._transpose_pattern()
-        columns = self._pattern[1].numpy()
-        order = np.argsort(columns, kind="stable")
-        starts = np.append(0, np.cumsum(np.bincount(columns, minlength=self.size)))
-        return self._index(starts), self._index(_rows(self._pattern[0])[order]), self._index(order)
+    def _check(self) -> None:
+        """Raise `ArrayError` for offsets and columns that do not make a matrix."""
+        count, pattern = self.values.size, (self.offsets, self.columns)
+        if self.size >= 0 and self.columns.size == count:
+            wrong = zeros(1, int32, self.values.device)
+            run(_find_wrong, max(self.size, count, 1), [*pattern, self.size, count, wrong], wrong.device)
+            if wrong.numpy()[0] == 0:
+                return
+        starts, columns = (a.numpy() for a in pattern)
+        if not starts.size or starts[0] != 0 or starts[-1] != count or (np.diff(starts) < 0).any():
+            raise ArrayError(f"offsets {starts}\nexpected: from 0 to the number of values, {count}, never falling")
+        raise ArrayError(
+            f"columns of shape {columns.shape}, from {columns.min(initial=0)} to {columns.max(initial=0)}\n"
+            f"expected: {counted(count, 'column')}, each from 0 to {self.size - 1}"
+        )
 
-    def _transpose_pattern(self) -> tuple[array, ...]:
-        """The same on the device of the arrays."""
-        count, device = self.columns.size, self.columns.device
-        keys, order = (zeros(2 * count, int32, device) for _ in range(2))  # as the sort wants them
-        rows, sorted_rows = (empty(count, int32, device) for _ in range(2))
-        starts = zeros(self.size + 1, int32, device)
-        run(_expand_rows, self.size, [*self._pattern, rows, keys, order], device)
-        with Paused():
-            radix_sort_pairs(keys, order, count, 0, 32)
-        run(_turn, count + 1, [keys, order, rows, count, sorted_rows, starts], device)
-        return starts, sorted_rows, order[:count]
+    def matrix(self) -> BsrMatrix:
+        """The same as a `BsrMatrix` of the same values, whose columns `bsr_compress` brings into order.
 
-    def _index(self, numbers: np.ndarray) -> array:
-        return array(numbers.astype(np.int32), device=self.values.device)
+        Raises `ArrayError` where offsets or columns are found to be others than when this was made.
+        """
+        self.check_replaced("CsrMatrix")
+        for name, own in zip(("offsets", "columns"), self._copies, strict=True):
+            if not own.matches(getattr(self, name)):
+                self._check()
+                raise ArrayError(f"{name} of a CsrMatrix changed since it was made\nhelp: make another one")
+        self._bsr.values = self.values
+        return self._bsr.snapshot()
 
     @property
     def rows(self) -> np.ndarray:
         """The row of every entry."""
-        self._check_same()
-        return _rows(self._pattern[0])
+        return self.matrix().uncompress_rows().numpy()
 
     def operator(self) -> LinearOperator:
         """The linear operator of this matrix."""
-        self._check_same()
-        values = self.values
-
-        def product(turned: bool) -> Matvec:
-            def matvec(x: array, y: array, z: array, alpha: float, beta: float) -> None:
-                pattern = self._transposed_pattern if turned else self._pattern
-                vectors = [components(v) for v in (x, y, z)]
-                inputs = [*pattern, values, *vectors, values.dtype(alpha), values.dtype(beta)]
-                launch(_sparse_turned if turned else _sparse, self.size, inputs, device=values.device)
-
-            return matvec
-
-        shape = (self.size, self.size)
-        return LinearOperator(shape, values.dtype, values.device, product(False), product(True), [values])
+        return block_operator(self.matrix())
 
     def diagonal(self) -> np.ndarray:
         """The entries with equal row and column, (n,)."""
-        self._check_same()
-        if computes(self.values):
-            entries = zeros(self.size, float64, self.values.device)
-            run(_csr_diagonal, self.size, [*self._pattern, self.values, entries], self.values.device)
-            return entries.numpy()
-        rows = _rows(self._pattern[0])
-        at = rows == self._pattern[1].numpy()
-        return np.bincount(rows[at], self.values.numpy()[at], self.size)
-
-
-def _rows(offsets: array) -> np.ndarray:
-    """The row of every entry."""
-    return np.repeat(np.arange(offsets.size - 1), np.diff(offsets.numpy()))
+        return block_diagonal(self.matrix()).numpy()

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from ..core.language import array, kernel, launch, tid, zeros
+from ..core.language import abs, array, empty, isinf, kernel, launch, tid
 from ..errors import ArgumentTypeError
 from ..sparse.block_operator import block_diagonal
 from ..sparse.expression import Operators
-from .operators import CsrMatrix, LinearOperator, aslinearoperator, computes
+from .operators import LinearOperator, aslinearoperator, sparse_of_blocks
 from .vectors import components, run
 
 
@@ -34,41 +32,41 @@ def preconditioner(A: Any, ptype: str = "diag") -> LinearOperator | None:
         return None
     if ptype not in ("diag", "diag_abs"):
         raise ValueError(f"ptype is {ptype!r}\nexpected: 'diag', 'diag_abs' or 'id'")
-    if not isinstance(A, array | CsrMatrix | Operators) and hasattr(A, "tocsr"):
-        A = CsrMatrix.from_scipy(A)
-    if not isinstance(A, array | CsrMatrix | Operators):
+    A = sparse_of_blocks(A)
+    if not isinstance(A, array | Operators):
         raise ArgumentTypeError(
             f"the entries of {type(A).__name__} are not known\nexpected: a 2-D array or a sparse matrix\n"
             "help: give M a LinearOperator of your own"
         )
-    operator = aslinearoperator(A)
-    entries = _diagonal_of(A)
-    entries = np.abs(entries) if ptype == "diag_abs" else entries
-    with np.errstate(divide="ignore", over="ignore"):
-        inverse = (1.0 / entries).astype(operator.dtype)
-    return scaling(array(np.where(np.isinf(inverse), operator.dtype(1.0), inverse), device=operator.device))
+    size, device = aslinearoperator(A).shape[0], A.device
+    entries = _dense_diagonal(A) if isinstance(A, array) else block_diagonal(A)
+    inverse = empty(size, entries.dtype, device)
+    run(_invert, size, [entries, ptype == "diag_abs", inverse], device)
+    return scaling(inverse)
 
 
-def _diagonal_of(A: Any) -> np.ndarray:
-    """The numbers on the diagonal of a matrix, on the host."""
-    if isinstance(A, Operators):
-        return block_diagonal(A)
-    return A.diagonal() if isinstance(A, CsrMatrix) else _dense_diagonal(A)
-
-
-def _dense_diagonal(a: array) -> np.ndarray:
-    """The diagonal of a square array, on the host."""
-    if not computes(a):
-        return np.diagonal(a.numpy())
-    entries = zeros(a.shape[0], a.dtype, a.device)
+def _dense_diagonal(a: array) -> array:
+    """The diagonal of a square array."""
+    entries = empty(a.shape[0], a.dtype, a.device)
     run(_diagonal, entries.size, [a, entries], a.device)
-    return entries.numpy()
+    return entries
 
 
 @kernel
 def _diagonal(a: array(dtype=Any, ndim=2), out: array(dtype=Any)):
     i = tid()
     out[i] = a[i, i]
+
+
+@kernel
+def _invert(entries: array(dtype=Any), positive: bool, out: array(dtype=Any)):
+    i = tid()
+    inverse = out.dtype(1.0) / entries[i]
+    if positive:
+        inverse = abs(inverse)
+    if isinf(inverse):
+        inverse = out.dtype(1.0)
+    out[i] = inverse
 
 
 def scaling(d: array) -> LinearOperator:

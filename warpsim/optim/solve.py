@@ -23,7 +23,17 @@ from ..errors import ArrayError, NotConvergedError, NotDifferentiableError, coun
 from . import krylov
 from .operators import LinearOperator, aslinearoperator
 from .state import in_range
-from .vectors import check_alike, check_floats, combine, components, gradient_of, norm, vector, vector_like
+from .vectors import (
+    check_alike,
+    check_floats,
+    check_not_captured,
+    combine,
+    components,
+    gradient_of,
+    norm,
+    vector,
+    vector_like,
+)
 
 _SYMMETRIC = (krylov.cg, krylov.cr)
 REASONS = {
@@ -120,6 +130,7 @@ class _Problem(NamedTuple):
 def solve(method: Any, A: Any, b: array, x: array, M: Any, rule: StopRule, room: krylov.Room | None = None) -> Solve:
     """Check the operands, iterate from x on, and record what backward needs. `room` is used again by the next solve."""
     rule.validate()
+    check_not_captured(f"{method.__name__}(...)")
     check_floats(b, "b")
     check_alike(x, b, "x", "b")
     if overlap(x, b):

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 from ..core.language import array, empty, float64, kernel, launch, tid, zeros
 from ..core.runtime.algorithms.cuda import primitives as on_device
+from ..core.runtime.devices.capture import current_graph
 from ..core.types import compounds, scalars
 from ..core.types.arrays import type_name
-from ..errors import ArgumentTypeError, ArrayError, ArrayTypeError, GradientError
+from ..errors import ArgumentTypeError, ArrayError, ArrayTypeError, GradientError, LaunchError
 
 BLOCK = 2048  # elements that one thread sums: long enough to amortise it, short enough for many threads
 
@@ -22,6 +23,15 @@ BLOCK = 2048  # elements that one thread sums: long enough to amortise it, short
 def run(kernel: Any, dim: Any, inputs: list[Any], device: Any) -> None:
     """A launch that no tape records: what is done here has its own derivative, or none."""
     launch(kernel, dim, inputs, device=device, record_tape=False)
+
+
+def check_not_captured(what: str) -> None:
+    """Raise `LaunchError` while a graph is captured: the host looks at numbers that are not there yet."""
+    if current_graph() is not None:
+        raise LaunchError(
+            f"{what} while a graph is captured: the host looks at numbers that are not computed yet\n"
+            "help: do it before the capture, or between launches of graphs"
+        )
 
 
 # ----- views ------------------------------------------------------------------------------------

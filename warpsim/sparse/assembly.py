@@ -15,8 +15,7 @@ from ..errors import ArgumentTypeError, ArrayError
 from .blocks import as_blocks, block_type_of, check_index, numbers_of
 from .lists import lists_of_places, pattern_of, source_of
 from .matrix import BsrMatrix, empty_matrix, fill
-from .places import check_matrix, put_values
-from .queries import bsr_block_index
+from .places import blocks_at, check_matrix, put_values
 
 _NONE = 2**31 - 1
 
@@ -53,21 +52,6 @@ def _leave_out_zeros(numbers: array(dtype=Any, ndim=3), places: array(dtype=int3
             for j in range(numbers.shape[2]):
                 if numbers[t, i, j] != numbers.dtype(0):
                     return
-        places[t] = -1
-
-
-@kernel(enable_backward=False)
-def _find(
-    rows: array(dtype=int32), places: array(dtype=int32), offsets: array(dtype=int32), columns: array(dtype=int32),
-    blocks: array(dtype=int32),
-):  # fmt: skip
-    """Where the block of a triplet stands in a pattern; -1 in `places` of those that have none there."""
-    t = tid()
-    block = int32(-1)
-    if places[t] >= 0:
-        block = bsr_block_index(rows[t], places[t], offsets, columns)
-    blocks[t] = block
-    if block < 0:
         places[t] = -1
 
 
@@ -124,7 +108,7 @@ def bsr_set_from_triplets(
     which those beyond the matrix are left out. Raises `ArgumentTypeError` for other types, `ArrayError` for sizes and
     devices that do not fit, and for triplets beyond the matrix.
     """
-    check_matrix(dest, "dest")
+    check_matrix(dest, "dest", used=masked)
     check_index(rows, "rows", dest.device)
     check_index(columns, "columns", dest.device)
     blocks = None if values is None else as_blocks(values, dest.dtype, "values", dest.device)
@@ -134,10 +118,7 @@ def bsr_set_from_triplets(
     pruned = prune_numerical_zeros and blocks is not None and not blocks.requires_grad
     places = _places_of(dest, rows, columns, blocks if pruned else None, count)
     if masked:
-        blocks_at = empty(rows.size, int32, dest.device)
-        inputs = [rows, places, dest.offsets, dest.columns[: int(dest.nnz)], blocks_at]
-        launch(_find, rows.size, inputs, device=dest.device, record_tape=False)
-        starts, entries = lists_of_places(int(dest.nnz), blocks_at, places)
+        starts, entries = lists_of_places(int(dest.nnz), blocks_at(dest, rows, places), places)
         put_values(dest, _sums(dest, starts, entries, blocks))
         return
     lists = lists_of_places(int(dest.nrow), rows, places)

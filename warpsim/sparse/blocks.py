@@ -6,6 +6,8 @@ arrays of vectors of r. Numbers are blocks of one row and one column to all func
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
+from numbers import Integral
 from typing import Any
 
 from ..core.language import Float, Mat, Scalar, Vec, array, func, matrix_type, outer, transpose, vector_type
@@ -43,11 +45,38 @@ def dyad(u: Vec[R, Float], w: Vec[C, Float]):  # noqa: F811
 
 def checked_block_type(block_type: Any) -> Any:
     """The type of a block; raises `ArgumentTypeError` for what is neither a number nor a matrix."""
-    t = canonical(block_type)
+    t = canonical(block_type) if isinstance(block_type, Hashable) else None
     if not scalars.is_number(t) and compounds.kind_of(t) != "matrix":
         name = type_name(t) if isinstance(t, type) else shown(block_type)
         raise ArgumentTypeError(f"blocks of {name}\nexpected: a scalar type, or a matrix type like wp.mat33")
     return t
+
+
+def checked_scalar_type(scalar_type: Any) -> Any:
+    """The type of the numbers in blocks; raises `ArgumentTypeError` for another one."""
+    t = canonical(scalar_type) if isinstance(scalar_type, Hashable) else None
+    if not scalars.is_number(t):
+        raise ArgumentTypeError(f"scalar_type is {shown(scalar_type)}\nexpected: a scalar type, like wp.float64")
+    return t
+
+
+def checked_block_shape(shape: Any) -> tuple[int, int]:
+    """Rows and columns of a block; raises `ArgumentTypeError` for what are none."""
+    pair = shape if isinstance(shape, Sequence) and len(shape) == 2 else (None, None)
+    if not all(isinstance(extent, Integral) and extent > 0 for extent in pair):
+        raise ArgumentTypeError(f"block_shape is {shown(shape)}\nexpected: two positive integers, rows and columns")
+    return int(pair[0]), int(pair[1])
+
+
+def factor_of(value: Any, scalar: Any) -> Any:
+    """A factor as a number of a type; raises `ArgumentTypeError` for one that this type does not have."""
+    number = scalar(value)
+    if not scalars.is_float(scalar) and number != value:
+        raise ArgumentTypeError(
+            f"a factor is {value}\nexpected: an integer, for blocks of {type_name(scalar)}\n"
+            "help: wp.sparse.bsr_copy(A, scalar_type=float)"
+        )
+    return number
 
 
 def block_shape(t: Any) -> tuple[int, int]:
@@ -106,8 +135,12 @@ def as_vectors(a: Any, element: Any, count: int, name: str, device: Any) -> arra
         )
     if a.dtype is element and a.ndim == 1:
         return a
-    numbers = a if a.dtype is scalar else a.view(scalar)
-    return numbers.reshape((count, parts)).view(element) if scalar is not element else numbers.reshape((count,))
+    if not a.is_contiguous:
+        raise ArrayError(
+            f"{name} has strides {a.strides}\nexpected: a contiguous array, unless it is one of {type_name(element)}\n"
+            f"help: {name}.contiguous() makes a copy"
+        )
+    return a.view(scalar).reshape((count,) if parts == 1 else (count, parts)).view(element)
 
 
 def as_blocks(a: Any, t: Any, name: str, device: Any) -> array:
@@ -123,7 +156,7 @@ def as_blocks(a: Any, t: Any, name: str, device: Any) -> array:
         what = f"an array of {type_name(a.dtype)} of shape {a.shape}" if isinstance(a, array) else shown(a)
         raise ArgumentTypeError(f"{name} is {what}\nexpected: an array of {wanted_type}")
     check_device(a, name, device)
-    return a.reshape((a.shape[0],)) if scalars.is_scalar(t) else a.view(t)
+    return a[:, 0, 0].view(t) if (rows, columns) == (1, 1) else a.view(t)
 
 
 def block_type_of(values: Any) -> Any:
@@ -137,11 +170,9 @@ def block_type_of(values: Any) -> Any:
 
 
 def numbers_of(values: array) -> array:
-    """Blocks as their numbers, of shape (n, rows, columns), over the same memory."""
-    rows, columns = block_shape(values.dtype)
-    if scalars.is_scalar(values.dtype):
-        return values.reshape((values.size, rows, columns))
-    return values.view(values.dtype.dtype)
+    """Blocks as their numbers, of shape (n, rows, columns): over the same memory, but for single ones with gaps."""
+    numbers = values.view(compounds.scalar_of(values.dtype))
+    return numbers if numbers.ndim == 3 else numbers.contiguous().reshape((values.size, 1, 1))
 
 
 def as_matrices(numbers: array) -> array:

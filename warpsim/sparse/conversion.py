@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.language import array, empty, int32, int64, kernel, launch, tid, zeros
-from ..core.types import scalars
-from ..core.types.scalars import canonical
-from ..errors import ArgumentTypeError, ArrayError
-from .blocks import block_type, numbers_of
+from ..errors import ArrayError
+from .blocks import block_type, checked_block_shape, checked_scalar_type, numbers_of
 from .expression import terms_of
-from .lists import Pattern, entry_of, pattern_of, sort_lists, starts_of, total_of
+from .lists import Pattern, entry_of, pattern_of, sort_lists, write_lists
 from .matrix import BsrMatrix, empty_matrix, fill
 from .places import check_matrix, check_same_device, put_values
 from .queries import bsr_block_index, row_begin, row_end
@@ -18,39 +16,27 @@ from .transposition import evaluate, private_copy
 
 
 @kernel(enable_backward=False)
-def _count_regrouped(
+def _list_blocks(
     offsets: array(dtype=int32), columns: array(dtype=int32), old_rows: int32, old_width: int32, new_rows: int32,
-    new_width: int32, ncol: int32, counts: array(dtype=int32),
+    new_width: int32, ncol: int32, starts: array(dtype=int32), entries: array(dtype=int64), counts: array(dtype=int32),
 ):  # fmt: skip
-    """How many entries a row of new blocks has: those of each old block that touches it."""
-    i = tid()
-    count = int32(0)
-    first = i * new_rows // old_rows
-    last = ((i + 1) * new_rows - 1) // old_rows
-    for row in range(first, last + 1):
-        for k in range(row_begin(offsets, row), row_end(offsets, columns, row)):
-            if columns[k] >= 0 and columns[k] < ncol:
-                count += ((columns[k] + 1) * old_width - 1) // new_width - columns[k] * old_width // new_width + 1
-    counts[i + 1] = count
-
-
-@kernel(enable_backward=False)
-def _write_regrouped(
-    offsets: array(dtype=int32), columns: array(dtype=int32), old_rows: int32, old_width: int32, new_rows: int32,
-    new_width: int32, ncol: int32, starts: array(dtype=int32), entries: array(dtype=int64),
-):  # fmt: skip
+    """The columns of new blocks in a row: of each old block that touches it, those that this touches."""
     i = tid()
     slot = starts[i]
-    first = i * new_rows // old_rows
-    last = ((i + 1) * new_rows - 1) // old_rows
+    top = int64(i) * int64(new_rows)
+    first = int32(top // int64(old_rows))
+    last = int32((top + int64(new_rows - 1)) // int64(old_rows))
     for row in range(first, last + 1):
         for k in range(row_begin(offsets, row), row_end(offsets, columns, row)):
             if columns[k] >= 0 and columns[k] < ncol:
-                for column in range(
-                    columns[k] * old_width // new_width, ((columns[k] + 1) * old_width - 1) // new_width + 1
-                ):
-                    entries[slot] = entry_of(column, int32(0))
+                side = int64(columns[k]) * int64(old_width)
+                left = int32(side // int64(new_width))
+                right = int32((side + int64(old_width - 1)) // int64(new_width))
+                for column in range(left, right + 1):
+                    if slot < entries.shape[0]:
+                        entries[slot] = entry_of(column, int32(0))
                     slot += 1
+    counts[i + 1] = slot - starts[i]
 
 
 @kernel
@@ -64,27 +50,25 @@ def _regroup(
 ):
     """Numbers of blocks at the places (rows[k], columns[k]), from blocks of another shape."""
     k, a, b = tid()
-    row = rows[k] * out.shape[1] + a
-    column = columns[k] * out.shape[2] + b
+    row = int64(rows[k]) * int64(out.shape[1]) + int64(a)
+    column = int64(columns[k]) * int64(out.shape[2]) + int64(b)
+    height = int64(x.shape[1])
+    width = int64(x.shape[2])
     at = int32(-1)
-    if row >= 0 and column >= 0:
-        at = bsr_block_index(row // x.shape[1], column // x.shape[2], x_offsets, x_columns)
+    if row >= int64(0) and column >= int64(0):
+        at = bsr_block_index(int32(row // height), int32(column // width), x_offsets, x_columns)
     if at >= 0:
-        out[k, a, b] = out.dtype(x[at, row % x.shape[1], column % x.shape[2]])
+        out[k, a, b] = out.dtype(x[at, row % height, column % width])
     else:
         out[k, a, b] = out.dtype(0)
 
 
 def _regrouped_pattern(src: BsrMatrix, shape: tuple[int, int], rows: int) -> Pattern:
     """The places of blocks of another shape that have a number of a block of `src`."""
-    device, extents = src.device, (src.block_shape[0], src.block_shape[1], *shape)
-    counts = zeros(rows + 1, int32, device)
-    inputs = [src.offsets, src.columns, *extents, int(src.ncol)]
-    launch(_count_regrouped, rows, [*inputs, counts], device=device, record_tape=False)
-    starts = starts_of(counts)
-    parts = [-(-old // new) + (old % new > 0) for old, new in zip(src.block_shape, shape, strict=True)]
-    entries = empty(total_of(starts, int(src.nnz) * parts[0] * parts[1]), int64, device)
-    launch(_write_regrouped, rows, [*inputs, starts, entries], device=device, record_tape=False)
+    inputs = [src.offsets, src.columns, src.block_shape[0], src.block_shape[1], *shape, int(src.ncol)]
+    touched = [-(-old // new) + (old % new > 0) for old, new in zip(src.block_shape, shape, strict=True)]
+    most = int(src.nnz) * touched[0] * touched[1]
+    starts, (entries,) = write_lists(_list_blocks, rows, inputs, most, lambda n: [empty(n, int64, src.device)])
     return pattern_of(sort_lists(starts, entries))
 
 
@@ -97,7 +81,7 @@ def bsr_assign(dest: BsrMatrix, src: Any, structure_only: bool = False, masked: 
 
     Raises `ArrayError` for extents that blocks of `dest` do not divide, and for another device.
     """
-    check_matrix(dest, "dest")
+    check_matrix(dest, "dest", used=masked)
     terms = terms_of(src, "src")
     check_same_device(terms, dest, "src", "dest")
     rows, columns = _extents_in_blocks(terms.shape, dest.block_shape)
@@ -135,15 +119,16 @@ def bsr_copy(
 ) -> BsrMatrix:
     """A copy of a sparse matrix or of what an expression of one stands for; differentiable.
 
-    scalar_type, block_shape: of the copy, by default those of `A`; as in `bsr_assign`, which it raises like.
+    scalar_type, block_shape: of the copy, by default those of `A`; (1, 1) makes a matrix of numbers. All else is as in
+    `bsr_assign`, which it raises like.
     """
     terms = terms_of(A, "A")
-    scalar = terms.scalar_type if scalar_type is None else canonical(scalar_type)
-    if not scalars.is_number(scalar):
-        raise ArgumentTypeError(f"scalar_type is {scalar_type!r}\nexpected: a scalar type, like wp.float64")
-    shape = terms.block_shape if block_shape is None else tuple(block_shape)
-    t = block_type(shape, scalar, terms.matrix.dtype if block_shape is None else None)
-    if t is terms.matrix.dtype and not structure_only and not terms.turned:
+    scalar = terms.scalar_type if scalar_type is None else checked_scalar_type(scalar_type)
+    if block_shape is None:
+        t = block_type(terms.block_shape, scalar, terms.dtype)
+    else:
+        t = block_type(checked_block_shape(block_shape), scalar)
+    if t is terms.dtype and not structure_only:
         return evaluate(terms)
     copied = empty_matrix((0, 0), t, terms.device)
     bsr_assign(copied, terms, structure_only)

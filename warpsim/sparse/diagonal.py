@@ -12,9 +12,9 @@ from ..core.types.arrays import type_name
 from ..errors import ArgumentTypeError, ArrayError
 from .blocks import as_blocks, block_shape, block_type_of, checked_block_type
 from .expression import is_number, terms_of
-from .matrix import BsrMatrix, empty_matrix, fill
+from .matrix import BsrMatrix, checked_extents, empty_matrix, fill
 from .places import check_matrix
-from .queries import bsr_block_index
+from .queries import row_begin, row_end
 from .transposition import evaluate
 
 
@@ -29,11 +29,11 @@ def _diagonal_pattern(count: int32, offsets: array(dtype=int32), columns: array(
 @kernel
 def _get(offsets: array(dtype=int32), columns: array(dtype=int32), values: array(dtype=Any), out: array(dtype=Any)):
     i = tid()
-    k = bsr_block_index(i, i, offsets, columns)
-    if k >= 0:
-        out[i] = values[k]
-    else:
-        out[i] = out.dtype()
+    total = out.dtype()
+    for k in range(row_begin(offsets, i), row_end(offsets, columns, i)):
+        if columns[k] == i:
+            total += values[k]
+    out[i] = total
 
 
 # ----- without blocks -----------------------------------------------------------------------------
@@ -51,9 +51,9 @@ def bsr_set_zero(bsr: BsrMatrix, rows_of_blocks: int | None = None, cols_of_bloc
     """Take all blocks from a matrix, and give it other extents where they are given."""
     check_matrix(bsr, "bsr")
     extents = zip((bsr.nrow, bsr.ncol), (rows_of_blocks, cols_of_blocks), strict=True)
-    rows, columns = (int(old if new is None else new) for old, new in extents)
+    rows, columns = (old if new is None else new for old, new in extents)
     bare = empty_matrix((rows, columns), bsr.dtype, bsr.device)
-    fill(bsr, (rows, columns), bare.offsets, bare.columns, bare.values)
+    fill(bsr, (bare.nrow, bare.ncol), bare.offsets, bare.columns, bare.values)
 
 
 # ----- diagonals ----------------------------------------------------------------------------------
@@ -109,7 +109,7 @@ def _extents(A: BsrMatrix, rows: int | None, columns: int | None) -> tuple[int, 
     """Extents that are given, the one like the other if that is missing, or those of the matrix."""
     if rows is None and columns is None:
         return int(A.nrow), int(A.ncol)
-    return int(columns if rows is None else rows), int(rows if columns is None else columns)
+    return checked_extents(columns if rows is None else rows, rows if columns is None else columns)
 
 
 def _block(value: Any, t: Any) -> Any:
@@ -120,7 +120,7 @@ def _block(value: Any, t: Any) -> Any:
             return t(value)
         except (TypeError, ValueError) as error:
             raise ArgumentTypeError(f"diag is {value!r}\nexpected: a block of {type_name(t)}, or a number") from error
-    return t(*(value * np.eye(rows, columns)).reshape(-1).tolist())
+    return t(*np.where(np.eye(rows, columns), value, 0).reshape(-1).tolist())
 
 
 def bsr_diag(

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..core.language import array
 from ..errors import ArgumentTypeError, shown
+from .blocks import block_type
 
 if TYPE_CHECKING:
     from .matrix import BsrMatrix
@@ -60,10 +61,10 @@ class Operators:
         return NotImplemented
 
     def __add__(self, other: Any) -> Any:
-        return _meanings["sum"](self, other, 1.0) if isinstance(other, Operators) else NotImplemented
+        return _meanings["sum"](self, other) if isinstance(other, Operators) else NotImplemented
 
     def __sub__(self, other: Any) -> Any:
-        return _meanings["sum"](self, other, -1.0) if isinstance(other, Operators) else NotImplemented
+        return _meanings["sum"](self, -other) if isinstance(other, Operators) else NotImplemented
 
     def __mul__(self, factor: Any) -> Any:
         return self.terms().times(factor) if is_number(factor) else NotImplemented
@@ -91,8 +92,14 @@ class Expression(Operators):
         return Expression(self.matrix, self.scale, not self.turned)
 
     def times(self, factor: Any) -> Expression:
-        """A multiple."""
+        """A multiple; raises `ArgumentTypeError` for what is no number."""
+        if not is_number(factor):
+            raise ArgumentTypeError(f"a factor is {shown(factor)}\nexpected: a number")
         return Expression(self.matrix, self.scale * factor, self.turned)
+
+    def unscaled(self) -> Expression:
+        """The same times 1."""
+        return Expression(self.matrix, 1.0, self.turned)
 
     @property
     def nrow(self) -> int:
@@ -113,6 +120,11 @@ class Expression(Operators):
     def block_shape(self) -> tuple[int, int]:
         """Rows and columns of a block."""
         return self.matrix.block_shape[::-1] if self.turned else self.matrix.block_shape
+
+    @property
+    def dtype(self) -> Any:
+        """The type of the blocks."""
+        return block_type(self.block_shape, self.scalar_type, self.matrix.dtype)
 
     @property
     def scalar_type(self) -> Any:

@@ -7,9 +7,24 @@ which count and write, with a prefix sum between them (Gustavson 1978, ACM Trans
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ..core.language import array, array_scan, atomic_add, clone, empty, func, int32, int64, kernel, launch, tid, zeros
+from ..core.language import (
+    array,
+    array_scan,
+    atomic_add,
+    clone,
+    empty,
+    func,
+    int32,
+    int64,
+    kernel,
+    launch,
+    tid,
+    zeros,
+    zeros_like,
+)
 from ..core.runtime.arrays.saved_contents import Paused
 from ..core.runtime.devices.capture import current_graph
 from ..core.runtime.devices.device_memory import on_host
@@ -66,10 +81,28 @@ def total_of(starts: array, most: int) -> int:
     return most if current_graph() is not None else int(on_host(starts._data[-1]))
 
 
+def write_lists(
+    kernel: Any, count: int, inputs: Sequence[Any], most: int, make: Callable[[int], list[array]]
+) -> tuple[array, list[array]]:
+    """Where lists start, and arrays of all of them. make: gives these arrays, for a number of entries, at most `most`.
+
+    The kernel takes inputs, starts, arrays, counts: thread i writes list i from starts[i] on, as far as there is room,
+    and the number of its entries into counts[i + 1]. It runs twice: once without room, to count, and once to write.
+    """
+    first = make(0)
+    device = first[0].device
+    counts = zeros(count + 1, int32, device)
+    launch(kernel, count, [*inputs, zeros_like(counts), *first, counts], device=device, record_tape=False)
+    starts = starts_of(counts)
+    arrays = make(total_of(starts, most))
+    launch(kernel, count, [*inputs, starts, *arrays, counts], device=device, record_tape=False)
+    return starts, arrays
+
+
 @kernel(enable_backward=False)
 def _count(rows: array(dtype=int32), columns: array(dtype=int32), counts: array(dtype=int32)):
     t = tid()
-    if columns[t] >= 0:
+    if rows[t] >= 0 and rows[t] < counts.shape[0] - 1 and columns[t] >= 0:
         atomic_add(counts, rows[t] + 1, 1)
 
 
@@ -78,13 +111,13 @@ def _scatter(
     rows: array(dtype=int32), columns: array(dtype=int32), cursors: array(dtype=int32), entries: array(dtype=int64)
 ):
     t = tid()
-    if columns[t] >= 0:
+    if rows[t] >= 0 and rows[t] < cursors.shape[0] - 1 and columns[t] >= 0:
         slot = atomic_add(cursors, rows[t], 1)
         entries[slot] = entry_of(columns[t], t)
 
 
 def lists_of_places(count: int, rows: array, columns: array) -> Lists:
-    """The entries at (rows[t], columns[t]), without those of negative columns. count: of rows."""
+    """The entries at (rows[t], columns[t]), without those of negative columns or outside of `count` rows."""
     device, number = rows.device, rows.size
     counts = zeros(count + 1, int32, device)
     launch(_count, number, [rows, columns, counts], device=device, record_tape=False)
@@ -167,46 +200,34 @@ def sort_lists(offsets: array, entries: array) -> Lists:
 
 
 @kernel(enable_backward=False)
-def _count_columns(offsets: array(dtype=int32), entries: array(dtype=int64), counts: array(dtype=int32)):
-    row = tid()
-    count = int32(0)
-    before = int32(-1)
-    for k in range(offsets[row], offsets[row + 1]):
-        column = column_of(entries[k])
-        if column != before:
-            count += 1
-        before = column
-    counts[row + 1] = count
-
-
-@kernel(enable_backward=False)
 def _write_columns(
-    lists: array(dtype=int32),
-    entries: array(dtype=int64),
-    offsets: array(dtype=int32),
-    columns: array(dtype=int32),
-    starts: array(dtype=int32),
-):
+    lists: array(dtype=int32), entries: array(dtype=int64), offsets: array(dtype=int32), columns: array(dtype=int32),
+    starts: array(dtype=int32), counts: array(dtype=int32),
+):  # fmt: skip
+    """The columns in a list, each once, and where the entries of each start."""
     row = tid()
     slot = offsets[row]
     before = int32(-1)
     for k in range(lists[row], lists[row + 1]):
         column = column_of(entries[k])
         if column != before:
-            columns[slot] = column
-            starts[slot] = k
+            if slot < columns.shape[0]:
+                columns[slot] = column
+                starts[slot] = k
             slot += 1
         before = column
-    starts[slot] = lists[row + 1]
+    if slot < starts.shape[0]:
+        starts[slot] = lists[row + 1]
+    counts[row + 1] = slot - offsets[row]
 
 
 def pattern_of(lists: Lists) -> Pattern:
     """The places in the lists, each once."""
-    device, rows = lists.offsets.device, lists.offsets.size - 1
-    counts = zeros(rows + 1, int32, device)
-    launch(_count_columns, rows, [*lists, counts], device=device, record_tape=False)
-    offsets = starts_of(counts)
-    nnz = total_of(offsets, lists.entries.size)
-    columns, starts = zeros(nnz, int32, device), zeros(nnz + 1, int32, device)
-    launch(_write_columns, rows, [*lists, offsets, columns, starts], device=device, record_tape=False)
+    device = lists.offsets.device
+
+    def make(nnz: int) -> list[array]:
+        return [zeros(nnz, int32, device), zeros(nnz + 1, int32, device)]
+
+    rows, most = lists.offsets.size - 1, lists.entries.size
+    offsets, (columns, starts) = write_lists(_write_columns, rows, lists, most, make)
     return Pattern(offsets, columns, starts)

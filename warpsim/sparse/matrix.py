@@ -7,16 +7,18 @@ that a tape or an operator finds what it was made of.
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 from ..core.language import array, array_type, empty, get_device, int32, int64, kernel, launch, tid, zeros
+from ..core.runtime.arrays.fixed import read_only
 from ..core.runtime.arrays.saved_contents import Paused
 from ..core.runtime.devices.capture import current_graph
 from ..core.runtime.devices.device_memory import on_host
 from ..core.types import compounds
 from ..core.types.arrays import type_name
 from ..core.types.structs import Layout, Struct, StructType, set_field
-from ..errors import ArrayError
+from ..errors import ArrayError, instance
 from . import expression
 from .blocks import block_shape, checked_block_type
 from .lists import column_of, lists_of_places, source_of
@@ -136,17 +138,30 @@ class BsrMatrix(Struct, expression.Operators):
     @property
     def transposed_index(self) -> TransposedIndex:
         """Its entries by column; found once for a pattern."""
-        own: dict[str, Any] = vars(self)
-        if "_transposed" not in own or current_graph() is not None:
-            own["_transposed"] = _transpose(self)
-        index: TransposedIndex = own["_transposed"]
-        return index
+        if current_graph() is not None:
+            return _transpose(self)  # holds nothing before the graph runs
+        known = self._known_index
+        if not known:
+            index = _transpose(self)
+            for a in (index.starts, index.rows, index.order):
+                read_only(a)  # kernels take them for indices
+            known.append(index)
+        return known[0]
+
+    @property
+    def _known_index(self) -> list[TransposedIndex]:
+        """The index, once it was asked for; one list for all matrices of one pattern."""
+        known: list[TransposedIndex] = vars(self).setdefault("_transposed", [])
+        return known
 
     def snapshot(self) -> BsrMatrix:
         """Another matrix of the same arrays, which keeps the pattern that this one has now."""
-        return matrix_of((int(self.nrow), int(self.ncol)), self.offsets, self.columns[: int(self.nnz)], self.values)
+        same = matrix_of((int(self.nrow), int(self.ncol)), self.offsets, self.columns[: int(self.nnz)], self.values)
+        vars(same)["_transposed"] = self._known_index
+        return same
 
     def terms(self) -> expression.Expression:
+        """This matrix as an expression; raises `ArrayError` where its arrays do not go together."""
         room = min(self.columns.size, self.values.size)
         if self.offsets.size != int(self.nrow) + 1 or not 0 <= int(self.nnz) <= room or room < self.columns.size:
             sizes = self.offsets.size, self.columns.size, self.values.size
@@ -190,12 +205,18 @@ def fill(matrix: BsrMatrix, shape: tuple[int, int], offsets: array, columns: arr
 
 
 def empty_matrix(shape: tuple[int, int], dtype: Any, device: Any) -> BsrMatrix:
-    """A matrix of (nrow, ncol) blocks without any; raises `ArrayError` for numbers that are no extents."""
-    for name, extent in zip(("rows_of_blocks", "cols_of_blocks"), shape, strict=True):
-        if not 0 <= extent < 2**31:
-            raise ArrayError(f"{name} is {extent}\nexpected: 0 to {2**31 - 1}")
+    """A matrix of (nrow, ncol) blocks without any; raises as `checked_extents` does."""
+    rows, columns = checked_extents(*shape)
     t, place = checked_block_type(dtype), get_device(device)
-    return matrix_of(shape, zeros(shape[0] + 1, int32, place), empty(0, int32, place), empty(0, t, place))
+    return matrix_of((rows, columns), zeros(rows + 1, int32, place), empty(0, int32, place), empty(0, t, place))
+
+
+def checked_extents(rows: Any, columns: Any) -> tuple[int, int]:
+    """Numbers of rows and columns of blocks; raises `ArgumentTypeError` or `ArrayError` for what are none."""
+    for name, extent in (("rows_of_blocks", rows), ("cols_of_blocks", columns)):
+        if not 0 <= instance(extent, Integral, name) < 2**31:
+            raise ArrayError(f"{name} is {extent}\nexpected: 0 to {2**31 - 1}")
+    return int(rows), int(columns)
 
 
 # ----- indices ------------------------------------------------------------------------------------
@@ -209,14 +230,6 @@ def _uncompress(offsets: array(dtype=int32), rows: array(dtype=int32)):
 
 
 @kernel(enable_backward=False)
-def _leave_out(columns: array(dtype=int32), ncol: int32, rows: array(dtype=int32)):
-    """Entries outside of the matrix belong to no row."""
-    k = tid()
-    if columns[k] < 0 or columns[k] >= ncol:
-        rows[k] = -1
-
-
-@kernel(enable_backward=False)
 def _split(entries: array(dtype=int64), rows: array(dtype=int32), order: array(dtype=int32)):
     k = tid()
     rows[k] = column_of(entries[k])
@@ -224,10 +237,7 @@ def _split(entries: array(dtype=int64), rows: array(dtype=int32), order: array(d
 
 
 def _transpose(matrix: BsrMatrix) -> TransposedIndex:
-    device, columns = matrix.device, matrix.columns[: int(matrix.nnz)]
-    rows = matrix.uncompress_rows()
-    launch(_leave_out, rows.size, [columns, int(matrix.ncol), rows], device=device, record_tape=False)
-    lists = lists_of_places(int(matrix.ncol), columns, rows)
-    others, order = (zeros(rows.size, int32, device) for _ in range(2))
-    launch(_split, rows.size, [lists.entries, others, order], device=device, record_tape=False)
-    return TransposedIndex(lists.offsets, others, order)
+    lists = lists_of_places(int(matrix.ncol), matrix.columns[: int(matrix.nnz)], matrix.uncompress_rows())
+    rows, order = (zeros(lists.entries.size, int32, matrix.device) for _ in range(2))
+    launch(_split, rows.size, [lists.entries, rows, order], device=matrix.device, record_tape=False)
+    return TransposedIndex(lists.offsets, rows, order)

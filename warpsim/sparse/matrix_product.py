@@ -18,7 +18,7 @@ from ..core.runtime.tape.host_gradients import take_gradient
 from ..core.types import scalars
 from ..core.types.arrays import type_name
 from ..errors import ArgumentTypeError, ArrayError, LaunchError
-from .blocks import as_matrices, block_type, turned
+from .blocks import as_matrices, block_type, factor_of, turned
 from .expression import Expression, operator, terms_of
 from .matrix import BsrMatrix, fill, matrix_of
 from .places import check_matrix, check_same_device, combine, places_in, put_values
@@ -88,7 +88,7 @@ class MatrixProduct(MatrixStep):
     def __init__(self, x: BsrMatrix, y: BsrMatrix, place: BsrMatrix, alpha: float, values: array):
         super().__init__([values], [x.values, y.values], x.device)
         self.left, self.right = [x.offsets, x.columns], [y.offsets, y.columns]
-        self.places, self.alpha = [place.offsets, place.columns], x.scalar_type(alpha)
+        self.places, self.alpha = [place.offsets, place.columns], factor_of(alpha, x.scalar_type)
         self.index = self.index_of(x)
 
     def multiply(self, work: Now, x: array, y: array, z: array) -> None:
@@ -153,7 +153,7 @@ def bsr_mm(
         z = matrix_of((first.nrow, second.ncol), *_no_pattern(first), empty(0, t, first.device))
         keeps, beta = False, 0.0
     _check_result(z, t, first, second, sized=keeps or beta != 0.0)
-    alpha *= first.scale * second.scale
+    alpha = first.times(alpha).scale * second.scale
     left, right = _factors(first, second)
     shape = int(left.nrow), int(right.ncol)
     place = z.snapshot()
@@ -183,7 +183,7 @@ def bsr_mm(
 
 def _factors(x: Expression, y: Expression) -> list[BsrMatrix]:
     """The matrices that are multiplied; both have matrices for blocks if one has."""
-    factors = [evaluate(Expression(e.matrix, 1.0, e.turned), copied=False) for e in (x, y)]
+    factors = [evaluate(e.unscaled(), copied=False) for e in (x, y)]
     if len({scalars.is_scalar(m.dtype) for m in factors}) == 1:
         return factors
     return [
@@ -217,7 +217,7 @@ def _product_type(x: Expression, y: Expression) -> Any:
 
 def _check_result(z: BsrMatrix, t: Any, x: Expression, y: Expression, sized: bool) -> None:
     """Raise unless a matrix can hold a product. sized: whether it has to have its extents."""
-    check_matrix(z, "z")
+    check_matrix(z, "z", used=sized)
     check_same_device(x, z, "x", "z")
     if z.dtype is not t:
         raise ArgumentTypeError(f"z has blocks of {type_name(z.dtype)}\nexpected: {type_name(t)}, as the product")

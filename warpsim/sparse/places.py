@@ -7,6 +7,7 @@ from typing import Any
 from ..core.language import array, empty, int32, kernel, launch, tid
 from ..core.types.arrays import type_name
 from ..errors import ArgumentTypeError, ArrayError, shown
+from .blocks import factor_of
 from .matrix import BsrMatrix
 from .queries import bsr_block_index
 
@@ -33,29 +34,33 @@ def _combine(
     beta: Any,
     out: array(dtype=Any),
 ):
-    """Blocks of alpha x + beta y, whose terms stand where `x_at` and `y_at` say."""
+    """Blocks of alpha x + beta y, whose terms stand where `x_at` and `y_at` say; y is not read where beta is 0."""
     k = tid()
-    total = out.dtype(alpha - alpha)
+    total = out.dtype()
     if x_at[k] >= 0:
         total = alpha * x[x_at[k]]
-    if y_at[k] >= 0:
+    if y_at[k] >= 0 and beta != beta - beta:
         total = total + beta * y[y_at[k]]
     out[k] = total
 
 
+def blocks_at(x: BsrMatrix, rows: array, columns: array) -> array:
+    """Where a matrix has the blocks of places, (n,); -1 for none."""
+    at = empty(rows.size, int32, x.device)
+    launch(_find, at.size, [rows, columns, x.offsets, x.columns[: int(x.nnz)], at], device=x.device, record_tape=False)
+    return at
+
+
 def places_in(place: BsrMatrix, x: BsrMatrix) -> array:
     """Where a matrix has the blocks that stand at the places of another one, -1 for none: (nnz of `place`,)."""
-    at = empty(int(place.nnz), int32, x.device)
-    inputs = [place.uncompress_rows(), place.columns, x.offsets, x.columns, at]
-    launch(_find, at.size, inputs, device=x.device, record_tape=False)
-    return at
+    return blocks_at(x, place.uncompress_rows(), place.columns)
 
 
 def combine(x_at: array, alpha: float, x: BsrMatrix, y_at: array, beta: float, y: BsrMatrix) -> array:
     """Blocks of alpha x + beta y as a new array; x_at, y_at: where the terms of each stand, -1 for none."""
     kind, grad = x.scalar_type, x.requires_grad or y.requires_grad
     out = empty(x_at.size, x.dtype, x.device, requires_grad=grad)
-    inputs = [x_at, x.values, kind(alpha), y_at, y.values, kind(beta), out]
+    inputs = [x_at, x.values, factor_of(alpha, kind), y_at, y.values, factor_of(beta, kind), out]
     launch(_combine, out.size, inputs, device=x.device)
     return out
 
@@ -70,10 +75,10 @@ def put_values(matrix: BsrMatrix, values: array) -> None:
 
 def check_same_kind(x: Any, y: Any, x_name: str, y_name: str) -> None:
     """Raise unless two matrices have blocks of one type, equal extents and one device."""
-    types = [(m.block_shape, m.scalar_type) for m in (x, y)]
-    if types[0] != types[1]:
-        words = [f"{r} x {c} {type_name(t)}" for (r, c), t in types]
-        raise ArgumentTypeError(f"{y_name} has blocks of {words[1]}\nexpected: {words[0]}, as {x_name}")
+    if x.dtype is not y.dtype:
+        raise ArgumentTypeError(
+            f"{y_name} has blocks of {type_name(y.dtype)}\nexpected: {type_name(x.dtype)}, as {x_name}"
+        )
     if (int(x.nrow), int(x.ncol)) != (int(y.nrow), int(y.ncol)):
         raise ArrayError(
             f"{y_name} has {int(y.nrow)} x {int(y.ncol)} blocks\nexpected: {int(x.nrow)} x {int(x.ncol)}, as {x_name}"
@@ -87,7 +92,9 @@ def check_same_device(x: Any, y: Any, x_name: str, y_name: str) -> None:
         raise ArrayError(f"{y_name} is on {y.device}\nexpected: {x.device}, as {x_name}")
 
 
-def check_matrix(y: Any, name: str) -> None:
-    """Raise `ArgumentTypeError` for what is no sparse matrix."""
+def check_matrix(y: Any, name: str, used: bool = False) -> None:
+    """Raise `ArgumentTypeError` for what is no sparse matrix, `ArrayError` for a damaged one that is used."""
     if not isinstance(y, BsrMatrix):
         raise ArgumentTypeError(f"{name} is {shown(y)}\nexpected: a BsrMatrix")
+    if used:
+        y.terms()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.language import array, kernel, launch, tid
+from .blocks import factor_of
 from .expression import Expression, operator, terms_of
 from .matrix import BsrMatrix, fill, matrix_of
 from .places import check_matrix, check_same_kind, combine, places_in, put_values
@@ -40,32 +41,31 @@ def bsr_axpy(
         return matrix_of((int(x.nrow), int(x.ncol)), x.offsets, x.columns, x.values)
     check_matrix(y, "y")
     check_same_kind(terms, y, "x", "y")
-    alpha, x = alpha * terms.scale, evaluate(Expression(terms.matrix, 1.0, terms.turned), copied=False)
-    shape = int(y.nrow), int(y.ncol)
+    first, second = terms.times(alpha), y.terms().times(beta)
+    x = evaluate(first.unscaled(), copied=False)
     if masked or (x.offsets is y.offsets and x.columns is y.columns):
-        put_values(y, combine(places_in(y, x), alpha, x, places_in(y, y), beta, y))
-        return y
-    union = union_of(x, y)
-    values = combine(union.first, alpha, x, union.second, beta, y)
-    fill(y, shape, union.offsets, union.columns, values)
+        put_values(y, combine(places_in(y, x), first.scale, x, places_in(y, y), second.scale, y))
+    else:
+        added = _sum(Expression(x, first.scale), second)
+        fill(y, (int(y.nrow), int(y.ncol)), added.offsets, added.columns, added.values)
     return y
 
 
 @operator("sum")
-def _sum(x: Any, y: Any, sign: float) -> BsrMatrix:
-    """x + sign y as a new matrix."""
+def _sum(x: Any, y: Any) -> BsrMatrix:
+    """x + y as a new matrix."""
     first, second = x.terms(), y.terms()
     check_same_kind(first, second, "the first term", "the second term")
-    factors = first.scale, sign * second.scale
-    left, right = (evaluate(Expression(e.matrix, 1.0, e.turned), copied=False) for e in (first, second))
+    left, right = (evaluate(e.unscaled(), copied=False) for e in (first, second))
     offsets, columns, left_at, right_at = union_of(left, right)
-    values = combine(left_at, factors[0], left, right_at, factors[1], right)
+    values = combine(left_at, first.scale, left, right_at, second.scale, right)
     return matrix_of((int(left.nrow), int(left.ncol)), offsets, columns, values)
 
 
 def bsr_scale(x: Any, alpha: float) -> BsrMatrix:
     """The matrix x with its blocks multiplied by alpha, in place; an expression becomes a new matrix."""
+    terms = terms_of(x, "x")
     if not isinstance(x, BsrMatrix):
-        return evaluate(terms_of(x, "x").times(alpha))
-    launch(_scale, int(x.nnz), [x.values, x.scalar_type(alpha)], device=x.device)
+        return evaluate(terms.times(alpha))
+    launch(_scale, int(x.nnz), [x.values, factor_of(alpha, x.scalar_type)], device=x.device)
     return x

@@ -6,13 +6,12 @@ from typing import Any
 
 from ..core.language import array, clone, empty, int32, kernel, launch, tid
 from ..core.runtime.arrays.saved_contents import Paused
-from ..core.types import compounds, scalars
 from ..core.types.arrays import type_name
 from ..errors import ArgumentTypeError
-from .blocks import block_type, turned
+from .blocks import factor_of, turned
 from .expression import Expression, terms_of
 from .matrix import BsrMatrix, fill, matrix_of
-from .places import check_same_device, check_same_kind, combine, places_in, put_values
+from .places import check_matrix, check_same_device, check_same_kind, combine, places_in, put_values
 
 
 @kernel
@@ -40,20 +39,15 @@ def evaluate(terms: Expression, copied: bool = True) -> BsrMatrix:
         return matrix
     kind, device, grad = matrix.scalar_type, matrix.device, matrix.requires_grad
     if terms.turned:
-        index, t = matrix.transposed_index, _turned_type(matrix.dtype)
-        values = empty(index.order.size, t, device, requires_grad=grad)
-        launch(_turn, values.size, [index.order, matrix.values, kind(alpha), values], device=device)
+        index = matrix.transposed_index
+        values = empty(index.order.size, terms.dtype, device, requires_grad=grad)
+        launch(_turn, values.size, [index.order, matrix.values, factor_of(alpha, kind), values], device=device)
         offsets, columns = index.starts, index.rows
     else:
         values = empty(int(matrix.nnz), matrix.dtype, device, requires_grad=grad)
-        launch(_multiply, values.size, [matrix.values, kind(alpha), values], device=device)
+        launch(_multiply, values.size, [matrix.values, factor_of(alpha, kind), values], device=device)
         offsets, columns = matrix.offsets, matrix.columns[: int(matrix.nnz)]
     return matrix_of((terms.nrow, terms.ncol), private_copy(offsets), private_copy(columns), values)
-
-
-def _turned_type(t: Any) -> Any:
-    """The type of the transpose of a block."""
-    return t if scalars.is_scalar(t) else block_type(t.shape[::-1], compounds.scalar_of(t), t)
 
 
 def bsr_transposed(A: Any) -> BsrMatrix:
@@ -67,13 +61,13 @@ def bsr_set_transpose(dest: BsrMatrix, src: Any, masked: bool = False) -> None:
     Raises `ArgumentTypeError` for other types and blocks, `ArrayError` for another device or, masked, other extents.
     """
     terms = terms_of(src, "src").turn()
-    t = block_type(terms.block_shape, terms.scalar_type, terms.matrix.dtype)
-    if not isinstance(dest, BsrMatrix) or dest.dtype is not t:
+    if not isinstance(dest, BsrMatrix) or dest.dtype is not terms.dtype:
         what = f"has blocks of {type_name(dest.dtype)}" if isinstance(dest, BsrMatrix) else f"is {type(dest).__name__}"
-        raise ArgumentTypeError(f"dest {what}\nexpected: a BsrMatrix with blocks of {type_name(t)}")
+        raise ArgumentTypeError(f"dest {what}\nexpected: a BsrMatrix with blocks of {type_name(terms.dtype)}")
     check_same_device(terms, dest, "src", "dest")
     result = evaluate(terms)
     if masked:
+        check_matrix(dest, "dest", used=True)
         check_same_kind(terms, dest, "the transpose of src", "dest")
         at = places_in(dest, result)
         put_values(dest, combine(at, 1.0, result, at, 0.0, result))

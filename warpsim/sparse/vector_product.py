@@ -17,7 +17,7 @@ from ..core.runtime.devices.memory_range import overlap
 from ..core.runtime.steps.operation import Contents
 from ..core.runtime.tape.array_step import run_step
 from ..core.runtime.tape.host_gradients import take_gradient
-from .blocks import as_vectors, column_type, dyad, row_type, turned
+from .blocks import as_vectors, column_type, dyad, factor_of, row_type, turned
 from .expression import operator, terms_of
 from .queries import row_begin, row_end
 from .step import MatrixStep
@@ -39,13 +39,13 @@ def _multiply_rows(
 ):
     """z = alpha A x + beta y."""
     i = tid()
-    total = z.dtype(alpha - alpha)
+    total = z.dtype()
     for k in range(row_begin(offsets, i), row_end(offsets, columns, i)):
         j = columns[k]
         if j >= 0 and j < x.shape[0]:
             total += values[k] * x[j]
     total = alpha * total
-    if beta != alpha - alpha:
+    if beta != beta - beta:
         total += beta * y[i]
     z[i] = total
 
@@ -64,11 +64,11 @@ def _multiply_columns(
 ):
     """z = alpha A^T x + beta y."""
     j = tid()
-    total = z.dtype(alpha - alpha)
+    total = z.dtype()
     for t in range(starts[j], starts[j + 1]):
         total += turned(values[order[t]]) * x[rows[t]]
     total = alpha * total
-    if beta != alpha - alpha:
+    if beta != beta - beta:
         total += beta * y[j]
     z[j] = total
 
@@ -104,7 +104,7 @@ class VectorProduct(MatrixStep):
     def __init__(self, matrix: BsrMatrix, turned: bool, alpha: float, x: array, z: array):
         super().__init__([z], [matrix.values, x], matrix.device)
         self.offsets, self.columns = matrix.offsets, matrix.columns
-        self.turned, self.alpha = turned, matrix.scalar_type(alpha)
+        self.turned, self.alpha = turned, factor_of(alpha, matrix.scalar_type)
         self.index = self.index_of(matrix)
 
     def multiply(self, work: Now, turned: bool, values: array, x: array, y: array, z: array, beta: float) -> None:
@@ -145,19 +145,19 @@ def multiply(
 ) -> None:
     """z = alpha A x + beta y, for arrays that fit and of which z is not x; recorded by tapes."""
     if not active() and current_graph() is None:
-        kind = matrix.scalar_type
+        factors = [factor_of(number, matrix.scalar_type) for number in (alpha, beta)]
         if turned:
             index = matrix.transposed_index
-            inputs = [index.starts, index.rows, index.order, matrix.values, x, y, z, kind(alpha), kind(beta)]
+            inputs = [index.starts, index.rows, index.order, matrix.values, x, y, z, *factors]
         else:
-            inputs = [matrix.offsets, matrix.columns, matrix.values, x, y, z, kind(alpha), kind(beta)]
+            inputs = [matrix.offsets, matrix.columns, matrix.values, x, y, z, *factors]
         launch(_multiply_columns if turned else _multiply_rows, z.size, inputs, device=matrix.device)
     elif beta == 0.0:
         run_step(VectorProduct(matrix, turned, alpha, x, z))
     else:
         product = empty(z.size, z.dtype, z.device, requires_grad=x.requires_grad or matrix.requires_grad)
         run_step(VectorProduct(matrix, turned, alpha, x, product))
-        launch(_add_multiple, z.size, [product, matrix.scalar_type(beta), y, z], device=z.device)
+        launch(_add_multiple, z.size, [product, factor_of(beta, matrix.scalar_type), y, z], device=z.device)
 
 
 @operator("vector product")
@@ -186,5 +186,5 @@ def bsr_mv(
         beta = 0.0
     z = as_vectors(y, image, height, "y", matrix.device)
     source = clone(x) if overlap(x, z) else x
-    multiply(matrix, flipped, source, z, z, terms.scale * alpha, beta)
+    multiply(matrix, flipped, source, z, z, terms.times(alpha).scale, beta)
     return y
