@@ -25,13 +25,15 @@ if TYPE_CHECKING:
 
 
 class Touches(NamedTuple):
-    """Contacts, each with one grain. grain: its number, (n,). other: the number of the grain or shape that it touches,
-    (n,). normal: from there towards the grain, (n, 3). force: on the grain [N], (n, 3). place: from the solver's
-    origin, of the grain's centre in pairs, of the contact at walls [m], (n, 3). gap: of centres, or of the grain's
-    and the wall's surface [m], (n,)."""
+    """Contacts, each with one grain.
+
+    grain: its number, (n,). partner: the number of the grain or shape that it touches, (n,). normal: from there towards
+    the grain, (n, 3). force: on the grain [N], (n, 3). place: from the solver's origin, of the grain's centre in pairs,
+    of the contact at walls [m], (n, 3). gap: of centres, or of the grain's and the wall's surface [m], (n,).
+    """
 
     grain: np.ndarray
-    other: np.ndarray
+    partner: np.ndarray
     normal: np.ndarray
     force: np.ndarray
     place: np.ndarray

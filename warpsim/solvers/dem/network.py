@@ -73,8 +73,8 @@ def contact_network(
     points = state.particle_q.numpy().astype(np.float64)
     return ContactNetwork(
         rows, points, solver.model.particle_radius.numpy().astype(np.float64),
-        np.stack([pairs.grain, pairs.other], axis=1), -pairs.gap[:, None] * pairs.normal, pairs.force, _across(pairs),
-        wall.grain, wall.other, wall.place + np.array(solver.origin, dtype=np.float64), wall.force, _across(wall),
+        np.stack([pairs.grain, pairs.partner], axis=1), -pairs.gap[:, None] * pairs.normal, pairs.force, _across(pairs),
+        wall.grain, wall.partner, wall.place + np.array(solver.origin, dtype=np.float64), wall.force, _across(wall),
     )  # fmt: skip
 
 

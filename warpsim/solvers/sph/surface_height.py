@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _LENGTH = 1.5  # smoothing length of gauges [spacings]
 _STEP = 0.1  # between heights at which the fluid is looked for [spacings]
+_SCALE = {2: 7.0 / (4.0 * math.pi), 3: 21.0 / (16.0 * math.pi)}  # of Wendland's kernel of smoothness C2
+_DRY = {2: 0.3, 3: 0.2}  # sums below which a column is beside the fluid: at a wall they are 1/2, in its corner 1/4
 
 
 @checked
@@ -30,7 +32,8 @@ def surface_height(statistics: FluidStatistics, points: ArrayLike) -> np.ndarray
     place at which the sum of volumes times Wendland's kernel falls below half of its largest value in the column: that
     is its value inside, which walls beside the point halve as well. (0.5 of a mass interpolated in the same way is the
     surface of DualSPHysics, J. Dominguez et al. 2022, Comput. Part. Mech. 9, 867.) Drops in the air count where they
-    are as thick as a few particles; films thinner than a spacing read up to half a spacing too high.
+    are as thick as a few particles. Beside an open face of the fluid, points up to half a spacing away still read it,
+    in space up to one.
 
     Raises `ModelError` where there are several worlds and the statistics are not of one.
     """
@@ -38,31 +41,34 @@ def surface_height(statistics: FluidStatistics, points: ArrayLike) -> np.ndarray
     points, up = numbers(points, "points", (-1, 3)), "XYZ".index(model.up_axis)
     rows = gauge_rows(statistics)
     q = statistics.state.particle_q.numpy().astype(np.float64)[rows]
-    volume = model.particle_mass.numpy().astype(np.float64)[rows] / solver.fluid.density
-    h, heights = _LENGTH * solver.spacing, np.full(len(points), np.nan)
+    h = _LENGTH * solver.spacing
+    share = _SCALE[solver.dim] / (solver.fluid.density * h**solver.dim)
+    weight, heights = share * model.particle_mass.numpy().astype(np.float64)[rows], np.full(len(points), np.nan)
     beside, over = np.delete(q, up, axis=1), q[:, up]
     tree = cKDTree(beside)
     for k, at in enumerate(np.delete(points, up, axis=1)):
         near = tree.query_ball_point(at, 2.0 * h)
         if near:
             away = np.linalg.norm(beside[near] - at, axis=1)
-            heights[k] = _highest(over[near], away, volume[near], h, solver.spacing)
+            heights[k] = _highest(over[near], away, weight[near], h, _DRY[solver.dim])
     return heights
 
 
-def _highest(over: np.ndarray, away: np.ndarray, volume: np.ndarray, h: float, spacing: float) -> float:
-    """The highest place where a column is half full, of heights of particles and how far they are beside it [m]."""
-    places = np.arange(over.min() - 2.0 * h, over.max() + 2.0 * h + spacing, _STEP * spacing)
+def _highest(over: np.ndarray, away: np.ndarray, weight: np.ndarray, h: float, dry: float) -> float:
+    """The highest place where a column is half full, of heights of particles, how far they are beside it [m], and what
+    each adds where it is; NaN where that is nowhere more than `dry`."""
+    step = _STEP / _LENGTH * h
+    places = np.arange(over.min() - 2.0 * h, over.max() + 2.0 * h + 2.0 * step, step)
     filled = np.zeros(len(places))
-    for z, d, v in zip(over, away, volume, strict=True):
+    for z, d, v in zip(over, away, weight, strict=True):
         first, last = np.searchsorted(places, (z - 2.0 * h, z + 2.0 * h))
         half = 0.5 * np.sqrt((places[first:last] - z) ** 2 + d * d) / h
         filled[first:last] += v * np.maximum(1.0 - half, 0.0) ** 4 * (1.0 + 4.0 * half)
-    if not filled.max() > 0.0:
+    if not filled.max() > dry:
         return math.nan
     share = 2.0 * filled / filled.max()
     last = int(np.flatnonzero(share >= 1.0)[-1])
-    return float(places[last] + _STEP * spacing * (share[last] - 1.0) / (share[last] - share[last + 1]))
+    return float(places[last] + step * (share[last] - 1.0) / (share[last] - share[last + 1]))
 
 
 @checked
