@@ -67,7 +67,6 @@ def test_rough_grains_that_a_nozzle_pours_on_a_plate_make_a_heap():
     angle = angle_of_repose(solver.statistics(state), middle=(0.0, 0.0, 0.0))
     q = state.particle_q.numpy()
     as_cone = np.degrees(np.arctan(2.0 * q[:, 1].mean() / np.hypot(q[:, 0], q[:, 2]).mean()))  # by its mean places
-    print("ANGLE", angle, as_cone)
     assert angle > 10.0 and angle == pytest.approx(as_cone, rel=0.3)
 
 

@@ -54,7 +54,8 @@ def test_a_line_of_points_reads_the_profile_of_a_wave():
 
 def test_drops_do_not_count_and_dry_places_have_no_height():
     points = np.concatenate([lattice(1.0, 0.5), [[0.5, 0.9]]])
-    heights = surface_height(statistics_of(points, 2), [[0.5, 0.0, 0.0], [1.5, 0.0, 0.0], [1.0 + 0.6 * SPACING, 0.0, 0.0]])
+    at = [[0.5, 0.0, 0.0], [1.5, 0.0, 0.0], [1.0 + 0.6 * SPACING, 0.0, 0.0]]
+    heights = surface_height(statistics_of(points, 2), at)
     assert heights[0] == pytest.approx(0.5, abs=0.1 * SPACING) and np.isnan(heights[1:]).all()
 
 
