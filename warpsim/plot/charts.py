@@ -15,6 +15,7 @@ from matplotlib.figure import Figure, SubFigure
 
 from warpsim.arguments import checked
 from warpsim.atomic_file import AtomicFile
+from warpsim.plot.maps import Faces, Links
 from warpsim.plot.picture import picture_path
 from warpsim.plot.scene import PlotError
 
@@ -133,7 +134,7 @@ class Stack:
             chart.draw(cell)
 
 
-Panel = Curves | Points | Field | Image | Stack
+Panel = Curves | Points | Field | Faces | Links | Image | Stack
 
 
 @checked
@@ -145,7 +146,7 @@ def render_charts(
     columns: int | None = None,
     widths: Sequence[float] | None = None,
 ) -> Path:
-    """Draw `Curves`, `Points`, `Field`, `Image` and `Stack` side by side into the PNG file `path`.
+    """Draw `Curves`, `Points`, `Field`, `Faces`, `Links`, `Image` and `Stack` side by side into the PNG file `path`.
 
     panel: the size of one in pixels; `columns` stand in a row, all by default. widths: of the columns, relative to
     the panel's.
