@@ -29,9 +29,9 @@ def generated() -> dict[str, str]:
     """All pages that no file in docs/ holds: Markdown by place."""
     if str(HERE) not in sys.path:  # here, as MkDocs takes away what hooks add while they load
         sys.path[:0] = [str(HERE), str(ROOT)]
-    gallery, reference = (importlib.import_module(f"site_{name}") for name in ("gallery", "reference"))
+    gallery, reference, solvers = map(importlib.import_module, ("site_gallery", "site_reference", "site_solvers"))
     pages = {place: adapted((ROOT / path).read_text(encoding="utf-8"), path, place) for place, path in COPIES.items()}
-    return {**pages, **gallery.pages(), **reference.pages()}
+    return {**pages, **gallery.pages(), **reference.pages(), **solvers.pages()}
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
