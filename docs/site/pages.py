@@ -35,7 +35,11 @@ def generated() -> dict[str, str]:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Links from docs/ to files of the repository become the page that shows them, or the path as text."""
+    """Links from docs/ to files of the repository become the page that shows them, or the path as text.
+
+    A page also gets the words by which it is looked for, as tags that the search reads.
+    """
+    page.meta["tags"] = importlib.import_module("search_words").WORDS.get(page.file.src_uri, "").split()
     return adapted(markdown, f"docs/{page.file.src_uri}", page.file.src_uri)
 
 
