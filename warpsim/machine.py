@@ -147,7 +147,7 @@ def report() -> str:
     """What an issue should say about its machine: text of lines below 120 characters, with nothing private in it.
 
     Versions of all packages that matter, system, processor with its features, threads, the kernel cache, devices, and
-    the environment variables of warpsim. The home folder is `~` in it, and the name of the user `USER`.
+    the environment variables of warpsim. The home folder is `~` in it, and the name of the user is USER.
     """
     rows = [*_report_facts()]
     width = max(len(name) for name, _ in rows)
