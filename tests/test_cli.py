@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import warpsim as wp
-from warpsim import cli, gallery
+from warpsim import cli, gallery, machine
 from warpsim.config import config
 from warpsim.usd import UsdWriter
 
@@ -102,78 +102,18 @@ def test_info_says_what_is_here(warpsim):
     assert rows["Python"].startswith(".".join(map(str, sys.version_info[:3])))
     assert rows["numpy"] == np.__version__
     assert int(rows["threads"]) >= 1
-    assert re.search(r"\d+ entries, [\d.]+ MB of at most 536.9 MB in ", rows["kernel cache"])
+    assert re.search(r"\d+ entr(y|ies), [\d.]+ MB of at most 536.9 MB in ", rows["kernel cache"])
     assert re.search(r"\d+ of \d+ cores usable", rows["CPU"])
-    asked = {"llvmlite", "CUDA driver", "CUDA compiles", "CUDA runs", *cli.CUDA_PACKAGES, *cli.OPTIONAL}
+    asked = {"llvmlite", "CUDA driver", "CUDA compiles", "CUDA runs", *machine.CUDA_PACKAGES, *machine.OPTIONAL}
     assert asked <= rows.keys()
 
 
 def test_info_tells_how_to_get_what_is_missing(warpsim, monkeypatch):
-    monkeypatch.setitem(cli.OPTIONAL, "no-such-package", "pip install no-such-package")
-    monkeypatch.setitem(cli.CUDA_PACKAGES, "no-such-tool", "tea")
+    monkeypatch.setitem(machine.OPTIONAL, "no-such-package", "pip install no-such-package")
+    monkeypatch.setitem(machine.CUDA_PACKAGES, "no-such-tool", "tea")
     _, out, _ = warpsim("info")
     assert re.search(r"^no-such-package +not installed: pip install no-such-package$", out, re.MULTILINE)
     assert re.search(r"^no-such-tool +not installed \(tea\): pip install 'warpsim\[cuda\]'$", out, re.MULTILINE)
-
-
-class Found:
-    """What a look at the machine may find."""
-
-    def __init__(self, reason="", count=0, version=0):
-        self.reason, self.count, self.version = reason, count, version
-
-
-@pytest.mark.parametrize(
-    ("found", "text"),
-    [
-        (Found("no NVIDIA driver is installed"), "no NVIDIA driver is installed; kernels run on the CPU"),
-        (Found("", 1, 13000), "for CUDA 13.0, 1 device"),
-        (Found("", 2, 13050), "for CUDA 13.5, 2 devices"),
-        # the driver is fine, and cuda-bindings, which talks to it, is missing
-        (Found("pip install 'warpsim[cuda]'", 1, 13000), "for CUDA 13.0, 1 device"),
-    ],
-)
-def test_info_says_which_driver_there_is(monkeypatch, found, text):
-    monkeypatch.setattr(cli.driver, "find_driver", lambda: found)
-    assert cli.cuda_driver() == text
-
-
-def test_info_lists_devices(monkeypatch):
-    device = type(
-        "GPU", (), {"handle": 7, "name": "Some GPU", "arch": (9, 0), "sm_count": 132, "__str__": lambda self: "cuda:3"}
-    )()
-    monkeypatch.setattr(cli.warpsim, "get_cuda_devices", lambda: [device])
-    monkeypatch.setattr(cli.driver, "call", lambda name, handle: {("cuDeviceTotalMem", 7): 85 << 30}[name, handle])
-    told = "Some GPU, compute capability 9.0, 85.0 GiB, 132 multiprocessors"
-    assert list(cli.cuda_devices()) == [("cuda:3", told)]
-
-
-def test_info_tells_what_kernels_cannot_be_compiled_for(monkeypatch):
-    monkeypatch.setattr(cli.cuda_tools, "missing", lambda: ["nvidia-nvjitlink", "nvidia-nvvm"])
-    assert cli.cuda_compiles() == (False, "no, not without nvidia-nvjitlink, nvidia-nvvm: pip install 'warpsim[cuda]'")
-
-
-def test_info_tries_to_compile(monkeypatch):
-    if missing := cli.cuda_tools.missing():
-        pytest.skip(f"{', '.join(missing)} missing")
-    able, text = cli.cuda_compiles()
-    assert able and re.fullmatch(r"yes, for compute capabilities from \d+\.\d to \d+\.\d", text)
-    monkeypatch.setattr(cli.warpsim, "get_cuda_devices", lambda: [type("Old", (), {"arch": (3, 5)})()])
-    able, text = cli.cuda_compiles()
-    assert not able and text.startswith("no: no code for compute capability 3.5; expected: one of ")
-
-
-@pytest.mark.parametrize(
-    ("reason", "compiles", "text"),
-    [
-        ("", True, "yes"),
-        ("", False, "only what the kernel cache holds"),
-        ("the NVIDIA driver finds no GPU", True, "no: the NVIDIA driver finds no GPU"),
-    ],
-)
-def test_info_says_whether_kernels_run(monkeypatch, reason, compiles, text):
-    monkeypatch.setattr(cli.driver, "reason", lambda: reason)
-    assert cli.cuda_runs(compiles) == text
 
 
 def test_info_survives_a_wrong_environment():
@@ -230,7 +170,7 @@ def test_an_absent_cache_is_empty(warpsim, tmp_path):
 
 
 def test_entries_that_stay_are_reported(warpsim, cached, monkeypatch):
-    monkeypatch.setattr(cli.ObjectCache, "clear", lambda self: 0)
+    monkeypatch.setattr(machine.ObjectCache, "clear", lambda self: 0)
     status, _, err = warpsim("cache", "clear")
     assert (status, err) == (1, f"warpsim: error: 2 entries could not be removed from {cached}\n")
 

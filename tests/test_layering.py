@@ -111,6 +111,7 @@ FLOORS = {
     "warpsim.utils": 12,
     "warpsim.gallery": 12,
     "warpsim.notebook": 12,
+    "warpsim.machine": 12,
     "warpsim.cli": 12,
     "warpsim.__main__": 12,
     "warpsim": 12,

@@ -12,60 +12,21 @@ import contextlib
 import difflib
 import importlib
 import os
-import platform
 import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import warpsim
 
-from . import gallery, notebook
-from .config import config
-from .core.emit.cuda import nvjitlink, nvvm
-from .core.emit.cuda import tools as cuda_tools
-from .core.emit.disk.cache import ObjectCache, default_directory
-from .core.runtime.devices.cuda import driver
-from .core.runtime.devices.processor import cores, processor
-from .core.runtime.launches import pool
+from . import gallery, machine, notebook
 from .errors import WarpsimError, counted
 
 _TRACEBACK = "WARPSIM_TRACEBACK"
-
-CUDA_PACKAGES = {
-    "cuda-bindings": "the driver, from Python",
-    "nvidia-nvvm": "kernels to PTX",
-    "nvidia-nvjitlink": "PTX to machine code",
-    "nvidia-cuda-nvrtc": "native functions",
-    "cuda-cccl": "sums, scans and sorts of large arrays, which take longer without",
-}
-"""What the extra `cuda` brings, and what each is for."""
-
-_CUDA_CURE = "pip install 'warpsim[cuda]'"
-_PROGRAM = """
-target triple = "{}"
-target datalayout = "{}"
-!nvvmir.version = !{{!0}}
-!0 = !{{{}}}
-define void @nothing() {{
-  ret void
-}}
-"""
-
-OPTIONAL = {
-    "usd-core": "pip install usd-core",
-    "matplotlib": "pip install matplotlib",
-    "scipy": "pip install scipy",
-    "torch": "pip install 'warpsim[torch]'",
-    "jax": "pip install 'warpsim[jax]'",
-    "paddlepaddle": "pip install 'warpsim[paddle]'",
-}
-
 
 _OF_ALL = """
 options of all examples:
@@ -123,6 +84,9 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"warpsim {warpsim.__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     info = commands.add_parser("info", help="versions, threads, cache, CUDA, optional packages")
+    info.add_argument(
+        "--report", action="store_true", help="text for an issue: all versions and features, no names and no folders"
+    )
     info.set_defaults(command=show_info)
     run = commands.add_parser(
         "run",
@@ -160,132 +124,41 @@ def parser() -> argparse.ArgumentParser:
 
 
 def show_info(chosen: argparse.Namespace) -> int:
-    """Print what warpsim found on this machine."""
-    rows = list(facts())
+    """Print what warpsim found on this machine, or the report for issues."""
+    if chosen.report:
+        print(machine.report())
+        return 0
+    rows = list(machine.facts())
     width = max(len(name) for name, _ in rows)
     for name, value in rows:
         print(f"{name:{width}}  {value}".rstrip())
     return 0
 
 
-def facts() -> Iterator[tuple[str, str]]:
-    """Names and values of everything that decides what runs here and how."""
-    yield "warpsim", f"{warpsim.__version__} in {gallery.PACKAGE}"
-    yield "Python", f"{platform.python_version()} at {sys.executable}"
-    yield "system", f"{platform.system()} {platform.release()} {platform.machine()}"
-    for name in ("numpy", "llvmlite"):
-        yield name, version_of(name) or "not installed: pip install --force-reinstall warpsim"
-    yield "CPU", f"{processor()}, {cores()} of {os.cpu_count()} cores usable"
-    yield "threads", threads()
-    yield "kernel cache", cache_summary(cache())
-    yield "CUDA driver", cuda_driver()
-    yield from cuda_devices()
-    for name, purpose in CUDA_PACKAGES.items():
-        yield name, version_of(name) or f"not installed ({purpose}): {_CUDA_CURE}"
-    compiles, answer = cuda_compiles()
-    yield "CUDA compiles", answer
-    yield "CUDA runs", cuda_runs(compiles)
-    for name, cure in OPTIONAL.items():
-        yield name, version_of(name) or f"not installed: {cure}"
-
-
-def version_of(package: str) -> str:
-    """The installed version of a distribution, or nothing."""
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return ""
-
-
-def threads() -> str:
-    """How many threads a launch takes."""
-    try:
-        return str(pool.get_pool().threads)
-    except WarpsimError as error:
-        return "; ".join(str(error).splitlines())
-
-
-def cuda_driver() -> str:
-    """The driver that was found, or why there is none to use."""
-    cuda = driver.find_driver()
-    if not cuda.version:
-        return f"{cuda.reason}; kernels run on the CPU"
-    return f"for CUDA {driver.version_text(cuda.version)}, {cuda.count} device{'s' if cuda.count > 1 else ''}"
-
-
-def cuda_devices() -> Iterator[tuple[str, str]]:
-    """The GPUs that kernels can run on; none of them is touched."""
-    for device in warpsim.get_cuda_devices():
-        major, minor = device.arch
-        size = int(driver.call("cuDeviceTotalMem", device.handle)) / 2**30
-        yield (
-            str(device),
-            (f"{device.name}, compute capability {major}.{minor}, {size:.1f} GiB, {device.sm_count} multiprocessors"),
-        )
-
-
-def cuda_compiles() -> tuple[bool, str]:
-    """Whether kernels become machine code here, which needs no GPU: tried with the tools themselves."""
-    if absent := cuda_tools.missing():
-        return False, f"no, not without {', '.join(absent)}: {_CUDA_CURE}"
-    version = ", ".join(f"i32 {n}" for n in nvvm.ir_version())
-    program = _PROGRAM.format(nvvm.TRIPLE, nvvm.DATA_LAYOUT, version)
-    known = nvvm.known_archs()
-    for arch in dict.fromkeys([*(device.arch for device in warpsim.get_cuda_devices()), known[0], known[-1]]):
-        try:
-            nvjitlink.assemble([nvvm.ptx(program, "nothing", arch).encode()], arch)
-        except WarpsimError as error:
-            return False, f"no: {'; '.join(str(error).splitlines())}"
-    first, last = (f"{major}.{minor}" for major, minor in (known[0], known[-1]))
-    return True, f"yes, for compute capabilities from {first} to {last}"
-
-
-def cuda_runs(compiles: bool) -> str:
-    """Whether kernels can be launched on a GPU here."""
-    if why := driver.reason():
-        return f"no: {why}"
-    return "yes" if compiles else "only what the kernel cache holds"
-
-
 # ----- cache ------------------------------------------------------------------------------------
-
-
-def cache() -> ObjectCache:
-    """The folder of compiled kernels, as `config` and the environment choose it."""
-    chosen = Path(config.kernel_cache_dir) if config.kernel_cache_dir else default_directory()
-    return ObjectCache(chosen, config.max_cache_bytes)
-
-
-def cache_summary(kernels: ObjectCache) -> str:
-    count, size, most = len(kernels.entries()), megabytes(kernels.size()), megabytes(kernels.max_bytes)
-    return f"{count} entries, {size} of at most {most} in {kernels.directory}"
-
-
-def megabytes(size: int) -> str:
-    return f"{size / 1e6:.1f} MB"
 
 
 def list_cache() -> int:
     """Print the entries, the most recently used first."""
-    kernels = cache()
+    kernels = machine.cache()
     for entry in kernels.entries():
         moment = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.last_used))
         print(f"{moment}  {entry.bytes / 1e3:9.1f} kB  {entry.label}")
-    print(cache_summary(kernels))
+    print(machine.cache_summary(kernels))
     return 0
 
 
 def show_cache_size() -> int:
     """Print how much room the entries take."""
-    print(cache_summary(cache()))
+    print(machine.cache_summary(machine.cache()))
     return 0
 
 
 def clear_cache() -> int:
     """Remove all entries."""
-    kernels = cache()
+    kernels = machine.cache()
     before = kernels.size()
-    print(f"removed {kernels.clear()} entries, {megabytes(before - kernels.size())} from {kernels.directory}")
+    print(f"removed {kernels.clear()} entries, {machine.megabytes(before - kernels.size())} from {kernels.directory}")
     left = len(kernels.entries())
     if left:
         raise OSError(f"{counted(left, 'entry')} could not be removed from {kernels.directory}")
@@ -312,7 +185,7 @@ def list_examples(chosen: argparse.Namespace) -> int:
             print(f"{'  ' * bool(topic)}{name:{width}}{takes}  {gallery.first_line(paths[name])}".rstrip())
     if times:
         print(
-            f"Times are estimates for this machine with {threads()} threads, once kernels are compiled; "
+            f"Times are estimates for this machine with {machine.threads()} threads, once kernels are compiled; "
             "--help after a name shows settings"
         )
     return 0

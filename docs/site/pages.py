@@ -29,13 +29,17 @@ def generated() -> dict[str, str]:
     """All pages that no file in docs/ holds: Markdown by place."""
     if str(HERE) not in sys.path:  # here, as MkDocs takes away what hooks add while they load
         sys.path[:0] = [str(HERE), str(ROOT)]
-    gallery, reference = (importlib.import_module(f"site_{name}") for name in ("gallery", "reference"))
+    gallery, reference, solvers = map(importlib.import_module, ("site_gallery", "site_reference", "site_solvers"))
     pages = {place: adapted((ROOT / path).read_text(encoding="utf-8"), path, place) for place, path in COPIES.items()}
-    return {**pages, **gallery.pages(), **reference.pages()}
+    return {**pages, **gallery.pages(), **reference.pages(), **solvers.pages()}
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Links from docs/ to files of the repository become the page that shows them, or the path as text."""
+    """Links from docs/ to files of the repository become the page that shows them, or the path as text.
+
+    A page also gets the words by which it is looked for, as tags that the search reads.
+    """
+    page.meta["tags"] = importlib.import_module("search_words").WORDS.get(page.file.src_uri, "").split()
     return adapted(markdown, f"docs/{page.file.src_uri}", page.file.src_uri)
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import enum
 import inspect
 import re
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from site_examples import example
@@ -73,7 +74,7 @@ def pages() -> dict[str, str]:
             parts += [entry(word.partition("=")[0]) for word in homes[module].split()]
         made[f"reference/{name}.md"] = "\n\n".join([*parts, *further(name)]) + "\n"
     assert placed == set(homes), set(homes) - placed
-    return {**made, "reference/frameworks.md": frameworks(), "reference/packages.md": packages()}
+    return {**made, "reference/frameworks.md": frameworks()}
 
 
 def heading(module: str) -> str:
@@ -112,8 +113,12 @@ def shown_zero(t: Any) -> str:
 
 
 def entry(name: str) -> str:
-    """One public name."""
-    value = getattr(wp, name)
+    """One public name of warpsim."""
+    return described(name, getattr(wp, name))
+
+
+def described(name: str, value: Any) -> str:
+    """What a name stands for: its signature, its docstring, and of a class its methods."""
     if isinstance(value, Op):
         body = of_op(name, value)
     elif isinstance(value, Func):
@@ -124,9 +129,9 @@ def entry(name: str) -> str:
     elif inspect.isclass(value):
         body = of_class(name, value)
     elif callable(value) and not isinstance(value, type):
-        body = f"```text\n{name}{parameters(value)}\n```\n\n{text(value)}"
+        body = f"{block(name + parameters(value))}\n\n{text(value)}"
     else:
-        body = text(value)
+        body = f"`{value!r}`" if isinstance(value, float) else text(value)
     return f"### {name}\n\n{body}"
 
 
@@ -150,12 +155,17 @@ def of_function(name: str, function: Func) -> str:
 
 def of_class(name: str, cls: type) -> str:
     """A class: how it is made, and its methods."""
-    parts = [f"```text\n{name}{parameters(cls)}\n```", text(cls)]
-    for member, value in sorted(vars(cls).items()):
-        if not member.startswith("_") and (inspect.isfunction(value) or isinstance(value, property)):
+    parts = [block(name + parameters(cls)), text(cls)]
+    ours = (base for base in reversed(cls.__mro__) if base.__module__.partition(".")[0] == wp.__name__)
+    for member, value in sorted({m: v for base in ours for m, v in vars(base).items()}.items()):
+        of_a_protocol = (inspect.getdoc(value) or "").startswith("See `")
+        public = not member.startswith("_") and not of_a_protocol
+        if public and (inspect.isfunction(value) or isinstance(value, property)):
             call = "" if isinstance(value, property) else re.sub(r"\(self(, )?", "(", parameters(value))
             first = (inspect.getdoc(value) or "").split("\n\n")[0].replace("\n", " ")
             parts.append(f"- **`.{member}`**{f'`{call}`' if call else ''} {first}")
+    if issubclass(cls, enum.Enum):
+        parts = [f"One of `{'`, `'.join(cls.__members__)}`.", *parts[1:]]
     return "\n\n".join(parts[:2]) + "\n\n" + "\n".join(parts[2:])
 
 
@@ -165,15 +175,26 @@ def parameters(value: Any) -> str:
         made = inspect.signature(value)
     except (TypeError, ValueError):
         return ""
-    return str(made).replace("'", "").replace("<class numpy.", "").replace("float32>", "float32")
+    plain = re.sub(r"""(: |-> )(["'])(.*?)\2""", r"\1\3", str(made))
+    return re.sub(r"<class '(?:\w+\.)*(\w+)'>", r"\1", plain)
+
+
+def block(call: str) -> str:
+    """A signature as text, on several lines if it is long."""
+    lines = textwrap.wrap(call, 110, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
+    return "\n".join(["```text", *lines, "```"])
 
 
 def text(value: Any) -> str:
-    """A docstring."""
-    return inspect.getdoc(value) or ""
+    """A docstring; paragraphs of lines that each explain a name become lists."""
+    return re.sub(r"(?:^\w+: .+(?:\n|$)){3,}", listed, inspect.getdoc(value) or "", flags=re.MULTILINE)
 
 
-# ----- what needs other packages, and packages of our own -------------------------------------------
+def listed(paragraph: re.Match[str]) -> str:
+    return "\n" + re.sub(r"(?m)^(\w+): ", r"- `\1`: ", paragraph[0])
+
+
+# ----- what needs other packages ---------------------------------------------------------------------
 
 
 def frameworks() -> str:
@@ -185,20 +206,7 @@ def frameworks() -> str:
         parts.append(f"## {module.rpartition('.')[2].replace('_', ' ')}")
         for name in words.split():
             node = found.get(name)
-            call = f"```text\n{name}({ast.unparse(node.args)})\n```\n\n" if isinstance(node, ast.FunctionDef) else ""
+            call = f"{block(f'{name}({ast.unparse(node.args)})')}\n\n" if isinstance(node, ast.FunctionDef) else ""
             doc = (ast.get_docstring(node) if node else None) or text(getattr(wp, name, None))
             parts.append(f"### {name}\n\n{call}{doc}")
-    return "\n\n".join(parts) + "\n"
-
-
-def packages() -> str:
-    """Public names of the packages beside the kernel language."""
-    parts = ["# Packages", "Each is loaded when its name is first asked for: `wp.optim.Adam`."]
-    for name in names.FURTHER:
-        package: ModuleType = getattr(wp, name)
-        parts += [f"## {name}", text(package).split("\n\n")[0]]
-        for word in sorted(getattr(package, "__all__", ())):
-            value = getattr(package, word)
-            first = text(value).split("\n\n")[0].replace("\n", " ") if callable(value) else ""
-            parts.append(f"**`{word}`** {first}")
     return "\n\n".join(parts) + "\n"

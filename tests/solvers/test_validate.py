@@ -89,6 +89,19 @@ def test_the_report_keeps_what_did_not_run(cases, tmp_path):
     assert re.search(r"\*\*A1\*\* a case that passes \(fast; \d{4}-\d\d-\d\d, .+\)\. Compared with one\.", text)
 
 
+def test_the_report_opens_with_how_many_numbers_are_right(cases):
+    opening = cases.page(cases.run(everything=True)).partition("`warpsim validate`")[0]
+    assert "4 numbers that solvers computed in 3 cases are compared" in opening
+    assert "Outside of the interval that is accepted: 1 (cases B1)." in opening
+    assert "| springs | 2 | 2 | 0 | 0 s |\n| grains | 1 | 2 | 1 | 0 s |" in opening
+    assert "All of them are inside of the interval that is accepted." in cases.summary(cases.run(["A1", "A2"]))
+
+
+def test_the_page_of_the_site_is_that_of_its_results():
+    results = validate.load(ROOT / "docs" / "validation.json")
+    assert validate.page(results) == (ROOT / "docs" / "validation.md").read_text(encoding="utf-8")
+
+
 def test_cases_that_are_gone_leave_the_report(cases, tmp_path):
     cases.write(cases.run(["A1", "B1"]), tmp_path)
     del validate._registered["B1"]

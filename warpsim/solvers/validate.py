@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.runtime.devices.processor import processor
-from ..errors import WarpsimError
+from ..errors import WarpsimError, counted
 
 FAST, FULL = "fast", "full"
 _CASES = f"{__package__}.cases"
@@ -191,9 +191,11 @@ def table(results: Sequence[Result]) -> str:
 
 _HEAD = """# Validation: solvers against numbers that are known
 
-Every row compares what a solver computed with an analytic or published number. `warpsim validate` runs the fast cases,
-`warpsim validate --all` all of them, `warpsim validate xpbd X9` those of a solver or with a name; `--output docs`
-renews their rows here and in `validation.json`. The fast cases are also tests. From a program:
+{summary}
+
+`warpsim validate` runs the fast cases, `warpsim validate --all` all of them, `warpsim validate xpbd X9` those of a
+solver or with a name; `--output docs` renews their rows here and in `validation.json`. The fast cases are also tests.
+From a program:
 
 ```python
 from warpsim.solvers import validate
@@ -205,14 +207,42 @@ for result in validate.run(["{example}"]):
 
 
 def page(results: Sequence[Result]) -> str:
-    """The whole page, solver by solver."""
-    parts = [_HEAD.format(example=results[0].name)]
+    """The whole page: a summary, then solver by solver."""
+    parts = [_HEAD.format(summary=summary(results), example=results[0].name)]
     for solver in dict.fromkeys(r.solver for r in results):
         mine = [r for r in results if r.solver == solver]
         parts.append(f"## {solver}\n\n{table(mine)}\n")
         parts.append("\n".join(f"- **{r.name}** {r.title} ({r.tier}; {r.ran}). {r.source}" for r in mine) + "\n")
     parts.append("Each case names the day and the machine of its last run; the times include compilation.\n")
     return "\n".join(parts)
+
+
+def summary(results: Sequence[Result]) -> str:
+    """How many numbers were compared and how many are right, in all and by solver, as Markdown."""
+    numbers, wrong = _count(results)
+    verdict = "All of them are inside of the interval that is accepted."
+    if wrong:
+        failed = ", ".join(result.name for result in results if not result.passed)
+        verdict = f"Outside of the interval that is accepted: {wrong} (cases {failed})."
+    lines = [
+        f"{counted(numbers, 'number')} that solvers computed in {counted(len(results), 'case')} are compared with "
+        f"analytic or published ones. {verdict}",
+        "",
+        "| solver | cases | numbers | outside | time of all cases |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    for solver in dict.fromkeys(r.solver for r in results):
+        mine = [r for r in results if r.solver == solver]
+        numbers, wrong = _count(mine)
+        seconds = sum(r.seconds for r in mine)
+        lines.append(f"| {solver} | {len(mine)} | {numbers} | {wrong} | {seconds:.0f} s |")
+    return "\n".join(lines)
+
+
+def _count(results: Sequence[Result]) -> tuple[int, int]:
+    """(measurements, how many of them are wrong)."""
+    measurements = [m for result in results for m in result.measurements]
+    return len(measurements), sum(not m.passed for m in measurements)
 
 
 def write(results: Sequence[Result], folder: Path) -> list[Result]:
