@@ -1,6 +1,8 @@
 """Gradients of XPBD against central differences of the same steps in float64: initial states, materials, rest shapes,
 contact, controls; through a tape, in place and into fresh states, from graphs and from checkpointed rollouts."""
 
+import itertools
+
 import numpy as np
 import pytest
 from xpbd_scenes import SCENES, SHAPES, falling_on, springs
@@ -267,7 +269,7 @@ def test_a_tape_keeps_the_impulses_of_every_bend_once_a_sweep(bending):
     model = builder.finalize(device="cpu", requires_grad=True)
     solver, states = SolverXPBD(model, 3, bending=bending), [model.state() for _ in range(3)]
     with wp.Tape() as tape:
-        for before, after in zip(states, states[1:], strict=False):
+        for before, after in itertools.pairwise(states):
             solver.step(before, after, dt=DT)
     copies = [snapshot.bytes for snapshot in tape.report().snapshots if "'impulses'" in snapshot.needed]
     sweeps = 2 * 3 * 2  # steps, substeps, of stiffness and of damping
