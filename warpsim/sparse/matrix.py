@@ -106,7 +106,9 @@ class BsrMatrix(Struct, expression.Operators):
     # ----- number of blocks -----------------------------------------------------------------------
 
     def nnz_sync(self) -> int:
-        """Set nnz to the number of blocks in offsets, and return it."""
+        """Set nnz to the number of blocks in offsets, and return it; raises `ArrayError` where they tell of none."""
+        if self.offsets.size != int(self.nrow) + 1:
+            raise ArrayError(f"{self.offsets.size} offsets of {int(self.nrow)} rows\nexpected: one more than rows")
         count = int(on_host(self.offsets._data[int(self.nrow)]))
         room = min(self.columns.size, self.values.size)
         if not 0 <= count <= room:
