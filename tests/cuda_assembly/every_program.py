@@ -46,7 +46,7 @@ ARCHS = ((9, 0), (12, 0))
 """One for each dialect of LLVM that NVVM reads: an old one below 10.0, a recent one from there on."""
 CHOICES = ("auto", "off", "required")
 TESTS = Path(__file__).resolve().parents[1]
-ONE_IN = 3  # of the kernels that tests write for themselves, and of derived forms; all take ten minutes of a core
+ONE_IN = 6  # of the kernels that tests write for themselves, and of derived forms; all take ten minutes of a core
 LARGE = 2000
 """Nodes of a program from which it is in the sample more rarely: one of n times as many in n times as many."""
 
