@@ -80,17 +80,17 @@ def test_a_run_that_is_not_nightly_takes_all_kernels_of_the_library_and_some_of_
     assembled = []
     monkeypatch.setattr("cuda_assembly.every_program.refusal", lambda *_: assembled.append(1) or "")
     watch, own = Assembly(tmp_path), make(fresh_kernel())
-    chosen = [key for key in map(str, range(30)) if samples.belongs(key, ONE_IN)]
+    chosen = [key for key in map(str, range(10 * ONE_IN)) if samples.belongs(key, ONE_IN)]
     assert 5 < len(chosen) < 15
-    for key in map(str, range(30)):
+    for key in map(str, range(10 * ONE_IN)):
         monkeypatch.setattr("cuda_assembly.every_program.cache_key", lambda *_, key=key: key)
         watch.assemble(own, usual_options(own), "test")
     assert len(assembled) == len(chosen)
     monkeypatch.setattr("cuda_assembly.every_program.TESTS", tmp_path)  # so that the kernel is of somewhere else
-    for key in map(str, range(30)):
+    for key in map(str, range(10 * ONE_IN)):
         monkeypatch.setattr("cuda_assembly.every_program.cache_key", lambda *_, key=key: key)
         watch.assemble(own, usual_options(own), "test")
-    assert len(assembled) == 30
+    assert len(assembled) == 10 * ONE_IN
 
 
 @pytest.mark.parametrize("refused", ["NVVM", "the assembler"])
