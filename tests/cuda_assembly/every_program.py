@@ -1,9 +1,10 @@
 """Kernels that the tests compile or interpret become machine code for GPUs as well, on machines without one.
 
 What a test makes (a kernel, its adjoint, a recording, a tangent) is compiled by NVVM and assembled by nvJitLink, by
-`cuda.machine_codes` as for a launch: every kernel of the library and the examples, and one in `ONE_IN` of the kernels
-that only tests have and of derived forms (of large ones more rarely), for one compute capability of `ARCHS`, which the
-program itself decides. With `pytest --nightly` it is everything, for every capability.
+`cuda.machine_codes` as for a launch: every kernel of the library and the examples, for the types of arguments that come
+first, and one in `ONE_IN` of all other programs (further types, kernels that only tests have, derived forms; of large
+ones more rarely), for one compute capability of `ARCHS`, which the program itself decides. With `pytest --nightly` it
+is everything, for every capability.
 That happens when the test is over; a refusal is an error of the test, with the kernel's name and the compiler's words.
 Equal programs are assembled once in a run: workers of pytest-xdist share a folder with one file for each.
 
@@ -15,6 +16,7 @@ mark `not_for_cuda(words)`.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -46,7 +48,7 @@ ARCHS = ((9, 0), (12, 0))
 """One for each dialect of LLVM that NVVM reads: an old one below 10.0, a recent one from there on."""
 CHOICES = ("auto", "off", "required")
 TESTS = Path(__file__).resolve().parents[1]
-ONE_IN = 6  # of the kernels that tests write for themselves, and of derived forms; all take ten minutes of a core
+ONE_IN = 6  # of all but the first forms of the library's and the examples' kernels
 LARGE = 2000
 """Nodes of a program from which it is in the sample more rarely: one of n times as many in n times as many."""
 
@@ -163,13 +165,11 @@ class Assembly:
     def assemble(self, program: Program, options: Options, test: str) -> str:
         """Machine code of a program that no one has assembled; returns why there is none, else nothing."""
         key = cache_key(program, options, "CUDA")
-        always = self.nightly or self.one_in > 1 or self.is_kernel_of_users(program)
-        if not (always or samples.belongs(key, share(program))):
+        always = self.nightly or self.one_in > 1 or samples.belongs(key, share(program))
+        if not (always or self.is_first_of_users_kernel(program)):
             return ""
         claim = self.folder / key
-        try:
-            claim.touch(exist_ok=False)
-        except FileExistsError:
+        if not is_created(claim):
             return ""
         began = time.process_time()
         words = refusal(program, options, self.archs(key))
@@ -185,10 +185,23 @@ class Assembly:
         first = zlib.crc32(key.encode()) % len(ARCHS)
         return (ARCHS[first:] + ARCHS[:first])[: len(ARCHS) if self.nightly else 1]
 
-    def is_kernel_of_users(self, program: Program) -> bool:
-        """Whether a program is a kernel of the library or an example, not one of a test or derived."""
+    def is_first_of_users_kernel(self, program: Program) -> bool:
+        """Whether a program is the first of its kernel, which is the library's or an example's, not a test's."""
         place = program.fn.location
-        return program.fn not in self.derived and (place is None or TESTS not in Path(place.file).parents)
+        if program.fn in self.derived or (place is not None and TESTS in Path(place.file).parents):
+            return False
+        kernel = f"{program.fn.name} {place}"
+        return is_created(self.folder / f"kernel-{hashlib.sha256(kernel.encode()).hexdigest()}", "{}")
+
+
+def is_created(path: Path, content: str = "") -> bool:
+    """Whether this process, of all that ask, is the one that creates the file."""
+    try:
+        with path.open("x") as file:
+            file.write(content)
+    except FileExistsError:
+        return False
+    return True
 
 
 def share(program: Program) -> int:
@@ -242,5 +255,5 @@ class Report:
         text += f", {total['expected']} not meant for CUDA" * bool(total["expected"])
         text += f", {total['lost']} unfinished" * bool(total["lost"])
         text += f", among them {total['chosen']} of {total['random']} random programs" * bool(total["random"])
-        text += f", one in {ONE_IN} of the tests' own and of derived forms" * (not self.nightly)
+        text += f", every kernel of the library and one in {ONE_IN} of other forms" * (not self.nightly)
         return f"{text} ({total['seconds']:.0f} s)"
