@@ -12,8 +12,9 @@ from warpsim.errors import ModelError, StateError
 from warpsim.solvers import ModelBuilder, PairsWarning, ShapeConfig, SolverBodies, StartWarning
 
 DT = 1 / 60
+ROLLING = {"mu_rolling": 0.01, "mu_torsional": 0.02}
 FIELDS = ("body_q", "body_qd", "contact_key", "contact_feature", "contact_first", "contact_second", "contact_rub")
-FIELDS += ("contact_later", "contact_shapes", "contact_point", "contact_normal", "contact_force")
+FIELDS += ("contact_later", "contact_roll", "contact_roll_later", "contact_shapes", "contact_point", "contact_normal", "contact_force")
 
 
 def numbers(state):
@@ -29,7 +30,7 @@ def test_threads_do_not_change_a_bit():
     results = []
     for threads in (1, 2, 4):
         wp.set_num_threads(threads)
-        results.append(numbers(step_all(heap(3, 30, ShapeConfig(mu=0.5)), 90, dtype=wp.float32)[1]))
+        results.append(numbers(step_all(heap(3, 30, ShapeConfig(mu=0.5, **ROLLING)), 90, dtype=wp.float32)[1]))
     assert_same(results[0], results[1])
     assert_same(results[0], results[2])
 
@@ -55,7 +56,7 @@ def test_graphs_do_what_launches_do():
 
 def test_steps_are_functions_of_states():
     """A step from a copy of a state, by another solver, is the same step: states hold what contacts remember."""
-    model = heap(5, 16, ShapeConfig(mu=0.5)).finalize("cpu", dtype=wp.float32)
+    model = heap(5, 16, ShapeConfig(mu=0.5, **ROLLING)).finalize("cpu", dtype=wp.float32)
     solver, state = SolverBodies(model), model.state()
     for _ in range(60):
         solver.step(state, state, dt=DT)
@@ -72,7 +73,7 @@ def test_interpreter_steps_as_the_cpu_does(first, second):
     for device in ("cpu", "interp"):
         rng = np.random.default_rng(8)
         builder = ModelBuilder(gravity=-9.81)
-        cfg = ShapeConfig(mu=0.4, restitution=0.3)
+        cfg = ShapeConfig(mu=0.4, restitution=0.3, **ROLLING)
         one, two = random_pose(rng, 0.02), random_pose(rng, 0.02)
         one[1] += 0.22
         add_form(builder, first, one, (0.4, 0.2, 0.1, 0.2, -3.0, 0.1), cfg, device=device)

@@ -70,7 +70,7 @@ def test_a_file_of_another_version_is_refused_with_both_versions(tmp_path):
     path = tmp_path / "run.scene"
     saved(path)
     edited(path, version=1)
-    refused(path, "it has version 1 of the format; this warpsim reads version 3")
+    refused(path, "it has version 1 of the format; this warpsim reads version 4")
 
 
 def test_a_thing_with_the_name_of_a_method_is_refused(tmp_path):

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ..scene.state import State
 
 _FIELDS = ("contact_key", "contact_feature", "contact_first", "contact_second", "contact_rub", "contact_later")
+_FIELDS += ("contact_roll", "contact_roll_later")
 
 
 @generic_struct
@@ -26,6 +27,8 @@ class Memory:
     second: Array[Float]
     rub: Array[Vec[4, Float]]
     later: Array[Vec[4, Float]]
+    roll: Array[Vec[3, Float]]
+    roll_later: Array[Vec[3, Float]]
 
 
 def add_contact_fields(model: Model, n: int) -> None:
@@ -37,6 +40,8 @@ def add_contact_fields(model: Model, n: int) -> None:
     add("contact_second", model.dtype, POINTS * n, 0, "N s", "impulses on velocities, along normals")
     add("contact_rub", model.vec4, n, 0, "N s, N m s", "impulses on positions, across normals and about them")
     add("contact_later", model.vec4, n, 0, "N s, N m s", "impulses on velocities, across normals and about them")
+    add("contact_roll", model.vec3, n, 0, "N m s", "angular impulses on positions, across normals")
+    add("contact_roll_later", model.vec3, n, 0, "N m s", "angular impulses on velocities, across normals")
     add("contact_shapes", vec2i, n, -1, about="pairs of shapes that were near")
     add("contact_point", model.vec3, n, 0, "m", "where they pressed")
     add("contact_normal", model.vec3, n, 0, about="from the first shape to the second")
@@ -86,6 +91,10 @@ def recall_impulses(count: array(dtype=int32), keys: array(dtype=int64), memory:
         if at >= 0:
             rub, later = memory.rub[at], memory.later[at]
         p.rub[c], p.later[c] = rub, later
+        roll, roll_later = memory.roll[0] * 0.0, memory.roll[0] * 0.0
+        if at >= 0:
+            roll, roll_later = memory.roll[at], memory.roll_later[at]
+        p.roll[c], p.roll_later[c] = roll, roll_later
 
 
 @kernel(enable_backward=False)
@@ -122,6 +131,10 @@ def keep_impulses(count: array(dtype=int32), m: Any, p: Any, memory: Any):
     if there:
         rub, later = p.rub[c], p.later[c]
     memory.rub[c], memory.later[c] = rub, later
+    roll, roll_later = p.roll[c] * 0.0, p.roll[c] * 0.0
+    if there:
+        roll, roll_later = p.roll[c], p.roll_later[c]
+    memory.roll[c], memory.roll_later[c] = roll, roll_later
 
 
 @kernel

@@ -55,8 +55,8 @@ def note_approach(count: array(dtype=int32), m: Any, p: Any, pull: array(dtype=A
             for k in range(4):
                 p.first[4 * c + k] = p.first[4 * c + k] * 0.0
                 p.second[4 * c + k] = p.second[4 * c + k] * 0.0
-            p.rub[c] = p.rub[c] * 0.0
-            p.later[c] = p.later[c] * 0.0
+            p.rub[c], p.later[c] = p.rub[c] * 0.0, p.later[c] * 0.0
+            p.roll[c], p.roll_later[c] = p.roll[c] * 0.0, p.roll_later[c] * 0.0
 
 
 @kernel
@@ -131,17 +131,17 @@ def sticking_impulse(patches: Any, c: int32, one: Vec[6, Float], two: Vec[6, Flo
 
 
 @func
-def clamp_to_cone(rub: Vec[4, Float], pressing: Float, lever: Float, cone: Float) -> Vec[4, Float]:
+def clamp_to_cone(rub: Vec[4, Float], pressing: Float, lever: Float, cone: Float, torsion: Float) -> Vec[4, Float]:
     """A patch's impulse in the cone of friction.
 
     pressing: sum of normal impulses [N s]. lever: the same, each times its distance from the patch's middle [N m s].
-    cone: the coefficient, see `note_cones`.
+    cone: the coefficient, see `note_cones`. torsion: that of torsional friction [m].
     """
     t = vector(rub[0], rub[1], rub[2])
     size, most = dot(t, t), cone * pressing
     if size > most * most:
         t = t * (most / sqrt(size))
-    most = cone * lever
+    most = cone * lever + torsion * pressing
     return vector(t[0], t[1], t[2], min(max(rub[3], -most), most))
 
 
@@ -168,6 +168,41 @@ def put_twists(moving: Any, rows: vec2i, one: Vec[6, Float], two: Vec[6, Float])
         moving.twist[rows[0]] = one
     if moving.inv_mass[rows[1]] > 0.0:
         moving.twist[rows[1]] = two
+
+
+# ----- rolling friction ---------------------------------------------------------------------------
+
+
+@func
+def has_rolling_friction(m: Any, c: int32) -> bool:
+    return m.rolling[c] > 0.0 or m.rolls != 0
+
+
+@func
+def turn_patch(
+    moving: Any, rows: vec2i, one: Vec[6, Float], two: Vec[6, Float], turn: Vec[3, Float]
+) -> tuple[Vec[6, Float], Vec[6, Float]]:  # fmt: skip
+    """Both twists after an angular impulse [N m s] on the second body, and its opposite on the first."""
+    return spin_row(moving, rows[0], one, -turn), spin_row(moving, rows[1], two, turn)
+
+
+@func
+def holding_turn(patches: Any, c: int32, one: Vec[6, Float], two: Vec[6, Float]) -> Vec[3, Float]:
+    """The angular impulse across a patch's normal that takes away all rolling [N m s]."""
+    u, hold = across(patches.up[c]), patches.roll[c]
+    v = cross(patches.up[c], u)
+    w = spatial_top(two) - spatial_top(one)
+    wu, wv = dot(w, u), dot(w, v)
+    return -(hold[0] * wu + hold[2] * wv) * u - (hold[2] * wu + hold[1] * wv) * v
+
+
+@func
+def clamp_turn(turn: Vec[3, Float], most: Float) -> Vec[3, Float]:
+    """An angular impulse of at most this size [N m s]."""
+    size, result = dot(turn, turn), turn
+    if size > most * most:
+        result = turn * (most / sqrt(size))
+    return result
 
 
 # ----- what a pass does to a pair ------------------------------------------------------------------
@@ -199,6 +234,8 @@ def warm_positions(c: int32, m: Any, patches: Any, p: Any, h: Any, moving: Any):
         if p.feature[c][k] >= 0:
             one, two = press_point(m, moving, c, 4 * c + k, p.first[4 * c + k], one, two)
     one, two = rub_patch(moving, patches, rows, c, one, two, p.rub[c])
+    if has_rolling_friction(m, c):
+        one, two = turn_patch(moving, rows, one, two, p.roll[c])
     put_twists(moving, rows, one, two)
 
 
@@ -213,6 +250,8 @@ def warm_velocities(c: int32, m: Any, patches: Any, p: Any, h: Any, moving: Any)
             if is_touching(p.first[slot], m.gap[slot] - m.still[c]):
                 one, two = press_point(m, moving, c, slot, p.second[slot], one, two)
     one, two = rub_patch(moving, patches, rows, c, one, two, p.later[c])
+    if has_rolling_friction(m, c):
+        one, two = turn_patch(moving, rows, one, two, p.roll_later[c])
     put_twists(moving, rows, one, two)
 
 
@@ -260,8 +299,13 @@ def solve_positions(c: int32, m: Any, patches: Any, p: Any, h: Any, moving: Any)
             p.first[slot] = more
             whole += more
             lever += more * lever_at(m, patches, c, slot)
-    old = p.rub[c]
-    rub = clamp_to_cone(old + sticking_impulse(patches, c, one, two), whole, lever, patches.cone[c])
+    if has_rolling_friction(m, c):
+        held = p.roll[c]
+        turn = clamp_turn(held + holding_turn(patches, c, one, two), m.rolling[c] * whole)
+        one, two = turn_patch(moving, rows, one, two, turn - held)
+        p.roll[c] = turn
+    old, torsion = p.rub[c], m.torsional[c]
+    rub = clamp_to_cone(old + sticking_impulse(patches, c, one, two), whole, lever, patches.cone[c], torsion)
     one, two = rub_patch(moving, patches, rows, c, one, two, rub - old)
     p.rub[c] = rub
     put_twists(moving, rows, one, two)
@@ -301,8 +345,14 @@ def solve_velocities(c: int32, m: Any, patches: Any, p: Any, h: Any, moving: Any
                 whole += before[k] + now
                 lever += (before[k] + now) * lever_at(m, patches, c, slot)
             p.second[slot] = now
-    old, half = p.later[c], p.rub[c]
-    rub = clamp_to_cone(half + old + sticking_impulse(patches, c, one, two), whole, lever, patches.cone[c]) - half
+    if has_rolling_friction(m, c):
+        held, first = p.roll_later[c], p.roll[c]
+        turn = clamp_turn(first + held + holding_turn(patches, c, one, two), m.rolling[c] * whole) - first
+        one, two = turn_patch(moving, rows, one, two, turn - held)
+        p.roll_later[c] = turn
+    old, half, torsion = p.later[c], p.rub[c], m.torsional[c]
+    hold = half + old + sticking_impulse(patches, c, one, two)
+    rub = clamp_to_cone(hold, whole, lever, patches.cone[c], torsion) - half
     one, two = rub_patch(moving, patches, rows, c, one, two, rub - old)
     p.later[c] = rub
     put_twists(moving, rows, one, two)

@@ -45,8 +45,9 @@ class Manifolds:
     shapes, rows: both shapes, and their rows of `Moving`. part: the point of the first shape that it is of.
     code, aim: which features of two convex shapes meet, and their normal, see `touch_convex`.
     near: 0 once they are too far apart to touch in this step. reach: how near points are looked at [m]; still: how near
-    they count as touching, and how deep as not too deep [m]. surface: friction, that of sticking, restitution. normal:
-    from the first to the second. gap: along it [m], negative where they overlap. arm, far_arm: from both centres of
+    they count as touching, and how deep as not too deep [m]. surface: friction, that of sticking, restitution.
+    torsional, rolling: these coefficients of friction [m]; rolls: whether rolling friction counts where it is 0, for its slope.
+    normal: from the first to the second. gap: along it [m], negative where they overlap. arm, far_arm: from both centres of
     mass to the point [m]. hard: impulse per change of velocity along the normal [kg].
     """
 
@@ -59,6 +60,9 @@ class Manifolds:
     reach: Array[Float]
     still: Array[Float]
     surface: Array[Vec[3, Float]]
+    torsional: Array[Float]
+    rolling: Array[Float]
+    rolls: int32
     normal: Array[Vec[3, Float]]
     gap: Array[Float]
     arm: Array[Vec[3, Float]]
@@ -73,7 +77,8 @@ class Patches:
 
     up: unit normal. arm, far_arm: from both centres of mass [m]. grip: impulses per change of velocity along two
     directions of the plane, see `across`, as a symmetric matrix (uu, vv, uv) [kg]. spin: angular impulse per change of
-    angular velocity about the normal [kg m^2]; firm: impulse per change of velocity along it [kg].
+    angular velocity about the normal [kg m^2]; roll: the same about the two directions of the plane, like grip;
+    firm: impulse per change of velocity along the normal [kg].
     cone: friction in the substep. count: how many points there are.
     """
 
@@ -82,6 +87,7 @@ class Patches:
     far_arm: Array[Vec[3, Float]]
     grip: Array[Vec[3, Float]]
     spin: Array[Float]
+    roll: Array[Vec[3, Float]]
     firm: Array[Float]
     cone: Array[Float]
     count: array(dtype=int32)
@@ -93,7 +99,7 @@ class Impulses:
 
     feature: of each of the four points, -1 for none. first: impulse along the normal of each point, of the solution of
     positions [N s]; second: that of velocities. rub, later: the same of patches, across the normal [N s], then about it
-    [N m s]. approach: how fast a point closed when the substep began [m/s].
+    [N m s]; roll, roll_later: angular impulses across it [N m s]. approach: how fast a point closed when the substep began [m/s].
     """
 
     feature: array(dtype=vec4i)
@@ -101,6 +107,8 @@ class Impulses:
     second: Array[Float]
     rub: Array[Vec[4, Float]]
     later: Array[Vec[4, Float]]
+    roll: Array[Vec[3, Float]]
+    roll_later: Array[Vec[3, Float]]
     approach: Array[Float]
 
 
@@ -166,12 +174,20 @@ def make_patches(count: array(dtype=int32), m: Any, p: Any, moving: Any, patches
             uu = light + dot(au, ia * au) + dot(bu, ib * bu)
             vv = light + dot(av, ia * av) + dot(bv, ib * bv)
             uv = dot(au, ia * av) + dot(bu, ib * bv)
-            whole = uu * vv - uv * uv
             patches.up[c], patches.arm[c], patches.far_arm[c] = up, arm, other
-            patches.grip[c] = vector(vv / whole, uu / whole, -uv / whole)
+            patches.grip[c] = inverse(uu, vv, uv)
             an, bn = cross(arm, up), cross(other, up)
             patches.firm[c] = 1.0 / (light + dot(an, ia * an) + dot(bn, ib * bn))
             patches.spin[c] = 1.0 / (dot(up, ia * up) + dot(up, ib * up))
+            turn = ia + ib
+            patches.roll[c] = inverse(dot(u, turn * u), dot(v, turn * v), dot(u, turn * v))
+
+
+@func
+def inverse(uu: Float, vv: Float, uv: Float) -> Vec[3, Float]:
+    """The inverse of a symmetric matrix of two directions, as (uu, vv, uv)."""
+    whole = uu * vv - uv * uv
+    return vector(vv / whole, uu / whole, -uv / whole)
 
 
 # ----- shapes in space ----------------------------------------------------------------------------
@@ -189,17 +205,27 @@ def place_forms(transform: array(dtype=Any), body: array(dtype=int32), com: arra
     forms.pose[s] = pose
 
 
+@generic_struct
+class Surfaces:
+    """What shapes are like, see `ShapeConfig`."""
+
+    mu: Array[Float]
+    mu_static: Array[Float]
+    mu_torsional: Array[Float]
+    mu_rolling: Array[Float]
+    restitution: Array[Float]
+
+
 @kernel
-def join_surfaces(
-    count: array(dtype=int32), mu: array(dtype=Any), mu_static: array(dtype=Any), restitution: array(dtype=Any), m: Any
-):
-    """What two surfaces are together: friction is the geometric mean, restitution the larger one."""
+def join_surfaces(count: array(dtype=int32), of: Any, m: Any):
+    """What two surfaces are together: friction along them is the geometric mean, all else the larger one."""
     c = tid()
     if c < count[0]:
         a, b = m.shapes[c][0], m.shapes[c][1]
-        m.surface[c] = vector(
-            _mean(mu[a], mu[b]), _mean(mu_static[a], mu_static[b]), _larger(restitution[a], restitution[b])
-        )
+        sliding, sticking = _mean(of.mu[a], of.mu[b]), _mean(of.mu_static[a], of.mu_static[b])
+        m.surface[c] = vector(sliding, sticking, _larger(of.restitution[a], of.restitution[b]))
+        m.torsional[c] = _larger(of.mu_torsional[a], of.mu_torsional[b])
+        m.rolling[c] = _larger(of.mu_rolling[a], of.mu_rolling[b])
 
 
 @func
@@ -258,6 +284,10 @@ def carry(count: array(dtype=int32), m: Any, patches: Any, before: Any, after: A
         if patches.count[c] > 0:
             rub, later = laid(before.rub[c], patches.up[c]), laid(before.later[c], patches.up[c])
         after.rub[c], after.later[c] = rub, later
+        roll, roll_later = before.roll[c] * 0.0, before.roll[c] * 0.0
+        if patches.count[c] > 0:
+            roll, roll_later = flat(before.roll[c], patches.up[c]), flat(before.roll_later[c], patches.up[c])
+        after.roll[c], after.roll_later[c] = roll, roll_later
 
 
 @func
@@ -273,6 +303,11 @@ def place_of(features: vec4i, feature: int32) -> int32:
 @func
 def laid(rub: Vec[4, Float], n: Vec[3, Float]) -> Vec[4, Float]:
     """A patch's impulse with its force across another normal."""
-    t = vector(rub[0], rub[1], rub[2])
-    t = t - n * dot(n, t)
+    t = flat(vector(rub[0], rub[1], rub[2]), n)
     return vector(t[0], t[1], t[2], rub[3])
+
+
+@func
+def flat(t: Vec[3, Float], n: Vec[3, Float]) -> Vec[3, Float]:
+    """A vector without its part along a normal."""
+    return t - n * dot(n, t)

@@ -72,24 +72,26 @@ class Touching(Fixed):
         self.code, self.aim = zeros(n, vec4i, device), zeros(n, model.vec3, device)
         self.reach, self.still = (zeros(n, model.dtype, device) for _ in range(2))
         self.surface = zeros(n, model.vec3, **real)
+        self.torsional, self.rolling = (zeros(n, model.dtype, **real) for _ in range(2))
         self.normal, self.arm, self.far_arm = (zeros(POINTS * n, model.vec3, **real) for _ in range(3))
         self.gap, self.hard = (zeros(POINTS * n, model.dtype, **real) for _ in range(2))
         points = [self.normal, self.gap, self.arm, self.far_arm, self.hard]
         self.manifolds = Manifolds[model.dtype](
             self.shapes, self.rows, self.part, self.near, self.code, self.aim, self.reach, self.still, self.surface,
-            *points,
+            self.torsional, self.rolling, int(model.shape_mu_rolling.requires_grad), *points,
         )  # fmt: skip
-        self.up, self.patch_arm, self.patch_far_arm, self.grip = (zeros(n, model.vec3, **real) for _ in range(4))
+        self.up, self.patch_arm, self.patch_far_arm = (zeros(n, model.vec3, **real) for _ in range(3))
+        self.grip, self.roll = (zeros(n, model.vec3, **real) for _ in range(2))
         self.spin, self.firm, self.cone = (zeros(n, model.dtype, **real) for _ in range(3))
         self.points = zeros(n, int32, device)
-        patch = [self.up, self.patch_arm, self.patch_far_arm, self.grip, self.spin, self.firm, self.cone, self.points]
-        self.patches = Patches[model.dtype](*patch)
+        arms, holds = [self.up, self.patch_arm, self.patch_far_arm], [self.grip, self.spin, self.roll, self.firm]
+        self.patches = Patches[model.dtype](*arms, *holds, self.cone, self.points)
         self.features = [zeros(n, vec4i, device) for _ in range(2)]
         self.firsts, self.seconds = ([zeros(POINTS * n, model.dtype, **real) for _ in range(2)] for _ in range(2))
         self.rubs, self.laters = ([zeros(n, model.vec4, **real) for _ in range(2)] for _ in range(2))
         self.approaches = [zeros(POINTS * n, model.dtype, **real) for _ in range(2)]
-        sets = zip(self.features, self.firsts, self.seconds, self.rubs, self.laters, self.approaches, strict=True)
-        self.sets = [Impulses[model.dtype](*one) for one in sets]
+        self.rolls, self.roll_laters = ([zeros(n, model.vec3, **real) for _ in range(2)] for _ in range(2))
+        self.sets = [Impulses[model.dtype](*one) for one in zip(*self._both, strict=True)]
         self.force, self.middle = (zeros(n, model.vec3, **real) for _ in range(2))
         self.pressing = zeros(n, model.dtype, **real)
         self.felt = Felt[model.dtype](self.force, self.middle, self.pressing)
@@ -109,8 +111,13 @@ class Touching(Fixed):
     def arrays(self) -> list[Any]:
         """Arrays that every step fills before it reads them."""
         own = [a for a in vars(self).values() if isinstance(a, array) and a not in (self._source, self._row)]
-        both = [self.features, self.firsts, self.seconds, self.rubs, self.laters, self.approaches]
-        return [*own, *(a for two in both for a in two), *self.pairs.scratch]
+        return [*own, *(a for two in self._both for a in two), *self.pairs.scratch]
+
+    @property
+    def _both(self) -> list[list[Any]]:
+        """The arrays of both sets of impulses, see `Impulses`."""
+        rubbing = [self.rubs, self.laters, self.rolls, self.roll_laters]
+        return [self.features, self.firsts, self.seconds, *rubbing, self.approaches]
 
     # ----- one step -------------------------------------------------------------------------------
 
@@ -121,8 +128,9 @@ class Touching(Fixed):
             tape.note_filled([a for a in self.arrays if isinstance(a, array)])  # a tree tells of itself
         self._place(control, workspace)
         pairs.find(workspace, self.forms, m, dt)
-        surfaces = [model.shape_mu, model.shape_mu_static, model.shape_restitution]
-        self._run(manifold.join_surfaces, pairs.count, *surfaces, m)
+        friction = [model.shape_mu, model.shape_mu_static, model.shape_mu_torsional, model.shape_mu_rolling]
+        surfaces = manifold.Surfaces[model.dtype](*friction, model.shape_restitution)
+        self._run(manifold.join_surfaces, pairs.count, surfaces, m)
         memory = memory_of(model, state)
         self._list(contact_memory.recall_features, self.capacity, pairs.count, pairs.keys, memory, self.sets[1])
         self._run(contact_memory.recall_impulses, pairs.count, pairs.keys, memory, self.sets[1])

@@ -96,15 +96,21 @@ def incline() -> Iterator[Measurement]:
 # ----- balls --------------------------------------------------------------------------------------
 
 
-@case("B5", "bodies", "a sliding ball rolls at last; a ball rolls down")
+def ball_on_ground(cfg: ShapeConfig, twist: tuple[float, ...]) -> ModelBuilder:
+    """A ball of 10 cm on the ground."""
+    builder = ModelBuilder(gravity=-GRAVITY)
+    builder.add_ground_plane(cfg=cfg)
+    body = builder.add_body((0.0, 0.1, 0.0, *REST), twist)
+    builder.add_shape_sphere(None, 0.1, cfg=cfg, body=body)
+    return builder
+
+
+@case("B5", "bodies", "a sliding ball rolls at last; balls roll down, roll out and spin down")
 def rolling() -> Iterator[Measurement]:
     """A ball that slides at v0 without spin rolls at 5/7 v0 when friction has spun it up, after 2 v0 / (7 mu g). Down
-    an incline of 20 degrees a rolling ball accelerates by 5/7 g sin."""
-    builder = ModelBuilder(gravity=-GRAVITY)
-    cfg = ShapeConfig(mu=0.3)
-    builder.add_ground_plane(cfg=cfg)
-    body = builder.add_body((0.0, 0.1, 0.0, *REST), (0.0, 0.0, 0.0, 2.0, 0.0, 0.0))
-    builder.add_shape_sphere(None, 0.1, cfg=cfg, body=body)
+    an incline of 20 degrees a rolling ball accelerates by 5/7 g sin. With the coefficient c [m] of rolling friction, a
+    torque of c m g, it slows by 5/7 c g / r; with the same of torsional friction it spins down by 5/2 c g / r^2."""
+    builder = ball_on_ground(ShapeConfig(mu=0.3), (0.0, 0.0, 0.0, 2.0, 0.0, 0.0))
     speeds: list[float] = []
     result = run(builder, 1.0, lambda state: speeds.append(float(state.body_qd.numpy()[0, 3])))
     twist = result.state.body_qd.numpy()[0]
@@ -120,6 +126,11 @@ def rolling() -> Iterator[Measurement]:
     builder.add_shape_sphere(None, 0.1, cfg=ShapeConfig(mu=0.5), body=body)
     down = float(np.linalg.norm(run(builder, 1.0).state.body_qd.numpy()[0, 3:]))
     yield near("acceleration down the incline [m/s^2]", 5.0 / 7.0 * GRAVITY * math.sin(a), down, relative=1e-3)
+    cfg = ShapeConfig(mu=0.5, mu_rolling=0.01, mu_torsional=0.01)
+    twist = run(ball_on_ground(cfg, (0.0, 0.0, -20.0, 2.0, 0.0, 0.0)), 1.0).state.body_qd.numpy()[0]
+    yield near("slowing by rolling friction [m/s^2]", 5.0 / 7.0 * 0.1 * GRAVITY, 2.0 - twist[3], relative=5e-3)
+    twist = run(ball_on_ground(cfg, (0.0, 50.0, 0.0, 0.0, 0.0, 0.0)), 1.0).state.body_qd.numpy()[0]
+    yield near("slowing by torsional friction [rad/s^2]", 2.5 * GRAVITY, 50.0 - twist[1], relative=5e-3)
 
 
 def hit(

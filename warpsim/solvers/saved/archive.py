@@ -19,7 +19,7 @@ import numpy as np
 from ...errors import SceneFileError
 from .image import TEXT, Content, member_name
 
-FORMAT, VERSION = "warpsim scene", 3
+FORMAT, VERSION = "warpsim scene", 4
 _HEADER = re.compile(
     rb"\{'descr': '([<>|][biufc](?:1|2|4|8|16))', 'fortran_order': False, 'shape': \(([0-9, ]*)\), \} *\n"
 )

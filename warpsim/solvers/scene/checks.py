@@ -165,6 +165,9 @@ def check_materials(builder: ModelBuilder) -> None:
     mu, static = builder.shapes["mu"], builder.shapes["mu_static"]
     _need(mu >= 0.0, "shape {} has the friction mu = {:g}", mu, "0 or more")
     _need(static >= mu, "shape {} has the static friction {:g}", static, "mu or more: sticking is not easier overcome")
+    for name, what in (("mu_torsional", "torsional"), ("mu_rolling", "rolling")):
+        value = builder.shapes[name]
+        _need(value >= 0.0, "shape {} has the " + what + " friction {:g} m", value, "0 or more")
     e = builder.shapes["restitution"]
     _need((e >= 0.0) & (e <= 1.0), "shape {} has the restitution {:g}", e, "0 to 1")
     _check_triangles(builder)

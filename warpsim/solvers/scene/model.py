@@ -171,6 +171,8 @@ class Model(HasFields, Fixed):
     shape_scale = field("vec3", "shape", "m", "sizes, see `ShapeType`", "shapes.scale")
     shape_mu = field("real", "shape", "-", "coefficient of sliding friction", "shapes.mu")
     shape_mu_static = field("real", "shape", "-", "that of sticking", "shapes.mu_static")
+    shape_mu_torsional = field("real", "shape", "m", "friction against turning on the spot", "shapes.mu_torsional")
+    shape_mu_rolling = field("real", "shape", "m", "friction against rolling", "shapes.mu_rolling")
     shape_restitution = field("real", "shape", "-", "speed after a bounce per speed before", "shapes.restitution")
     shape_margin = field("real", "shape", "m", "kept around it", "shapes.margin")
     shape_group = field("int", "shape", "-", "bits of the groups that it is in", "shapes.group")

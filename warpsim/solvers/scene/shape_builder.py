@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
+_SURFACE = ("mu", "mu_torsional", "mu_rolling", "restitution", "margin")
+
+
 @dataclass(frozen=True)
 class ShapeConfig:
     """What a shape's surface is like.
@@ -31,6 +34,8 @@ class ShapeConfig:
     density: of a shape on a body, which has its mass from it [kg/m^3].
     group, collides_with: bits of what it is, and of what it touches: two shapes of which at least one is on a body
     touch if each has a bit of the other's group in its collides_with. Particles touch all shapes.
+    mu_torsional: friction of bodies against turning about the normal, mu_rolling: against rolling; each is the torque
+    per normal force [m].
     """
 
     mu: float = 0.5
@@ -40,6 +45,8 @@ class ShapeConfig:
     density: float = 1000.0
     group: int = 1
     collides_with: int = -1
+    mu_torsional: float = 0.0
+    mu_rolling: float = 0.0
 
 
 class ShapeBuilder:
@@ -50,7 +57,7 @@ class ShapeBuilder:
 
     def begin_shapes(self) -> None:
         """Tables without rows."""
-        surface = {"mu": 0, "mu_static": 0, "restitution": 0, "margin": 0, "group": 0, "collides": 0}
+        surface = {name: 0 for name in (*_SURFACE, "mu_static", "group", "collides")}
         place = {"transform": 7, "scale": 3, "source": 0, "body": 0, "density": 0}
         self.shapes = Rows("shapes", ("type", "source", "body", "group", "collides"), type=0, **place, **surface)
         self.exclusions = Rows("pairs of shapes that do not touch", ("shapes",), shapes=2)
@@ -74,7 +81,7 @@ class ShapeBuilder:
         if source is not None:
             number = len(self.sources)
             self.sources.append(source)
-        surface = {"mu": cfg.mu, "mu_static": static, "restitution": cfg.restitution, "margin": cfg.margin}
+        surface = {name: getattr(cfg, name) for name in _SURFACE} | {"mu_static": static}
         surface |= {"group": _bits(cfg.group, "group"), "collides": _bits(cfg.collides_with, "collides_with")}
         place = {"transform": pose, "scale": scale, "source": number, "body": body, "density": cfg.density}
         return self.shapes.add(1, type=int(shape_type), **place, **surface)[0]
