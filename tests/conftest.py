@@ -62,12 +62,19 @@ def pytest_configure(config):
     device_run.configure(config)
 
 
+def is_whole(config):
+    """Whether the whole suite was asked for; who asks for certain tests gets every case of them."""
+    return [Path(argument).resolve() for argument in config.args] == [TESTS] and not config.option.keyword
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
     """Leave nightly tests to their night, and choose for a device what it has a part in."""
     device_run.mark(config, items)
     if not config.getoption("--nightly"):
         deselect(config, items, [item for item in items if item.get_closest_marker("nightly")])
+        if is_whole(config):
+            deselect(config, items, samples.resting_by_day(items))
     if device_run.on_gpu(config):
         deselect(config, items, device_run.moved_to_gpu(items))
     if (one_in := config.getoption("--one-in")) > 1:

@@ -2,7 +2,9 @@
 
 import subprocess
 import sys
+from types import SimpleNamespace
 
+import pytest
 import samples
 
 
@@ -27,3 +29,24 @@ def test_one_test_in_n_runs_and_the_others_are_told_as_deselected(request):
     assert sample == {name for name in everything if samples.belongs(name, 3)}
     assert 0 < len(sample) < len(everything)
     assert f"{len(everything) - len(sample)} deselected" in said
+
+
+def cases(test, count):
+    return [SimpleNamespace(nodeid=f"{test}[{k}]") for k in range(count)]
+
+
+@pytest.mark.parametrize("folder", ["tests/", ""])
+def test_by_day_slow_tests_run_a_few_cases_and_quick_ones_all(folder):
+    few, quick = cases(f"{folder}geometry/test_a.py::test_it", samples.ALL), cases(f"{folder}test_b.py::test_it", 90)
+    many = cases(f"{folder}geometry/test_a.py::test_other", 42)
+    resting = samples.resting_by_day([*few, *quick, *many])
+    assert {id(item) for item in resting} <= {id(item) for item in many}
+    assert len(many) - len(resting) == samples.FIRST + (42 - samples.FIRST) // samples.ONE_IN
+    assert [item.nodeid for item in resting] == [item.nodeid for item in samples.resting_by_day(many[::-1])]
+
+
+def test_who_asks_for_certain_tests_gets_every_case(request):
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--assembly=off", "--co"]
+    tests = request.config.rootpath / "tests/core/lib/test_special.py"
+    said = subprocess.check_output([*command, tests], text=True, cwd=request.config.rootpath)
+    assert "deselected" not in said

@@ -14,7 +14,8 @@ from warpsim.solvers import ModelBuilder, PairsWarning, ShapeConfig, SolverBodie
 DT = 1 / 60
 ROLLING = {"mu_rolling": 0.01, "mu_torsional": 0.02}
 FIELDS = ("body_q", "body_qd", "contact_key", "contact_feature", "contact_first", "contact_second", "contact_rub")
-FIELDS += ("contact_later", "contact_roll", "contact_roll_later", "contact_shapes", "contact_point", "contact_normal", "contact_force")
+FIELDS += ("contact_later", "contact_roll", "contact_roll_later", "contact_shapes", "contact_point", "contact_normal")
+FIELDS += ("contact_force",)
 
 
 def numbers(state):

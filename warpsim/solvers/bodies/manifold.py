@@ -46,9 +46,9 @@ class Manifolds:
     code, aim: which features of two convex shapes meet, and their normal, see `touch_convex`.
     near: 0 once they are too far apart to touch in this step. reach: how near points are looked at [m]; still: how near
     they count as touching, and how deep as not too deep [m]. surface: friction, that of sticking, restitution.
-    torsional, rolling: these coefficients of friction [m]; rolls: whether rolling friction counts where it is 0, for its slope.
-    normal: from the first to the second. gap: along it [m], negative where they overlap. arm, far_arm: from both centres of
-    mass to the point [m]. hard: impulse per change of velocity along the normal [kg].
+    torsional, rolling: these coefficients of friction [m]; rolls: whether rolling friction counts where it is 0, for
+    its slope. normal: from the first to the second. gap: along it [m], negative where they overlap. arm, far_arm: from
+    both centres of mass to the point [m]. hard: impulse per change of velocity along the normal [kg].
     """
 
     shapes: array(dtype=vec2i)
@@ -99,7 +99,8 @@ class Impulses:
 
     feature: of each of the four points, -1 for none. first: impulse along the normal of each point, of the solution of
     positions [N s]; second: that of velocities. rub, later: the same of patches, across the normal [N s], then about it
-    [N m s]; roll, roll_later: angular impulses across it [N m s]. approach: how fast a point closed when the substep began [m/s].
+    [N m s]; roll, roll_later: angular impulses across it [N m s]. approach: how fast a point closed when the substep
+    began [m/s].
     """
 
     feature: array(dtype=vec4i)

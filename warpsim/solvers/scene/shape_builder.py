@@ -57,7 +57,7 @@ class ShapeBuilder:
 
     def begin_shapes(self) -> None:
         """Tables without rows."""
-        surface = {name: 0 for name in (*_SURFACE, "mu_static", "group", "collides")}
+        surface = dict.fromkeys((*_SURFACE, "mu_static", "group", "collides"), 0)
         place = {"transform": 7, "scale": 3, "source": 0, "body": 0, "density": 0}
         self.shapes = Rows("shapes", ("type", "source", "body", "group", "collides"), type=0, **place, **surface)
         self.exclusions = Rows("pairs of shapes that do not touch", ("shapes",), shapes=2)
