@@ -267,6 +267,14 @@ def missing(module: str, name: str) -> AttributeError:
     return AttributeError(f"module {module!r} has no attribute {name!r}{absent.reason(f'{below}.{name}') or cure}")
 
 
+def _similar(package: str, name: str) -> str:
+    """The public name that is most like one that there is not. Tools ask every module for their private names."""
+    if name.startswith("_"):
+        return ""
+    near = difflib.get_close_matches(name, [n for n in dir(sys.modules[package]) if n[:1] != "_"], 1)
+    return f"\nhelp: did you mean {near[0]!r}?" if near else ""
+
+
 def loader(namespace: dict[str, Any]) -> Callable[[str], Any]:
     """A `__getattr__` for the package with this namespace: it finds public names at home, and keeps them there.
 
@@ -285,10 +293,8 @@ def loader(namespace: dict[str, Any]) -> Callable[[str], Any]:
             namespace.update(_module("core.types.compounds").standard_names())
             return namespace[name]
         else:
-            why = absent.reason(name)
-            near = difflib.get_close_matches(name, [n for n in dir(sys.modules[package]) if n[:1] != "_"], 1)
-            cure = f"\nhelp: did you mean {near[0]!r}?" if near and not why and name[:1] != "_" else ""
-            raise AttributeError(f"module {package!r} has no attribute {name!r}{why}{cure}")
+            help = absent.reason(name) or _similar(package, name)
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{help}")
         namespace[name] = value
         return value
 
