@@ -18,6 +18,7 @@ FLOORS = {
     "warpsim.errors": 0,
     "warpsim.atomic_file": 0,
     "warpsim.arguments": 0,
+    "warpsim.forks": 0,
     "warpsim.core.types": 1,
     "warpsim.core.ir": 2,
     "warpsim.core.ops": 3,

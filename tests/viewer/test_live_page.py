@@ -51,7 +51,7 @@ def test_rays_meet_what_is_in_front(tmp_path):
     assert len(functions) == 2
     program = tmp_path / "rays.mjs"
     program.write_text(VECTORS + "".join(functions) + RAYS)
-    done = subprocess.run([NODE, program], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([NODE, program], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["1", "4", "-1", "0", "0.5", "2", "5", "-1"]
 

@@ -10,7 +10,6 @@ import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from ..core.types.cotangents import has_cotangent
 from ..core.types.extents import MAX_EXTENT
 from ..core.types.signatures import is_generic
 from ..errors import ArgumentCountError, ArgumentTypeError, ArrayError, counted
+from ..forks import cached_property
 
 Shape = tuple[int, ...]
 Extents = int | Sequence[int]

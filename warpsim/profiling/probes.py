@@ -7,7 +7,6 @@ and putting it back leaves no trace. Launches that are no more than a call of ma
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -29,6 +28,7 @@ from ..core.runtime.steps.operation import Operation
 from ..core.runtime.tape import relaunch
 from ..core.runtime.tape.tape import Tape
 from ..core.runtime.tape.timer import ScopedTimer
+from ..forks import fork_safe
 from . import host, launches, tapes
 from .timeline import Book, books, present, set_books
 
@@ -73,17 +73,8 @@ PLACES = (
 )
 """Every function that a profile stands around."""
 
-_changing = threading.Lock()
+_changing = fork_safe(threading.Lock())
 _originals: list[Any] = []
-
-
-def _begin_child() -> None:
-    global _changing
-    _changing = threading.Lock()  # another thread of the parent may have held it
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_child)
 
 
 def open_book(book: Book) -> None:

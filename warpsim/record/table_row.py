@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ..errors import shown
+from ..forks import cached_property
 from .body import on_host
 from .errors import RecordError
 

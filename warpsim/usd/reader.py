@@ -20,6 +20,7 @@ import weakref
 from multiprocessing import spawn
 from typing import Any
 
+from warpsim.forks import fork_safe
 from warpsim.usd.checks import UsdError, positive
 from warpsim.usd.messages import receive, send
 
@@ -246,7 +247,7 @@ def _started(entry: str, stdin: int, stdout: int, fd: int | None = None) -> subp
     )
 
 
-_starting = threading.Lock()
+_starting = fork_safe(threading.Lock())
 _running: list[_Server] = []  # none or one
 
 
@@ -265,8 +266,6 @@ def _leave() -> None:
 
 
 def _forked() -> None:
-    global _starting
-    _starting = threading.Lock()
     while _running:
         _running.pop().abandon()
 

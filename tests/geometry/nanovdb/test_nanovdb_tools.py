@@ -23,7 +23,7 @@ SPOTS = np.random.default_rng(2).integers(-5000, 5000, (20, 3))
 
 def verdicts(path):
     """The tool's word for each grid of a file: name and "passed" or what it said."""
-    done = subprocess.run([TOOL, "-v", str(path)], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([TOOL, "-v", str(path)], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     return re.findall(r'Grid named "([^"]*)": (\w+)', done.stdout)
 

@@ -6,9 +6,9 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
-from functools import cached_property
 from typing import NamedTuple
 
+from ...forks import cached_property
 from ..ir.nodes import Call, Function, walk
 from ..ir.printer import print_function
 from ..passes.analysis.array_uses import ArrayUses

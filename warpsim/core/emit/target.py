@@ -7,13 +7,13 @@ being emitted.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from llvmlite import ir as ll
 
 from ...errors import Location
+from ...forks import cached_property
 from ..ir.def_use import used_values
 from ..ir.nodes import Call, Constant, Function, Value
 from ..ops.lanes import like, suffix

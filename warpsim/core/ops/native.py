@@ -19,13 +19,14 @@ import importlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache
 from typing import Any
 
 import numpy as np
 from llvmlite import ir as ll
 
 from ...errors import Location, NativeCodeError, NotDifferentiableError
+from ...forks import cached_property
 from ..ir.builder import active_builder
 from ..ir.host_arrays import HostArray, to_value, write_value
 from ..ir.nodes import Call

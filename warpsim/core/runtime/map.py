@@ -38,6 +38,7 @@ from ...errors import (
     counted,
     user_frames,
 )
+from ...forks import fork_safe
 from .. import compile as compiler
 from ..frontend.functions.functions import Func
 from ..frontend.source.source import Source
@@ -154,7 +155,7 @@ def _number_types(value: int | float, around: list[Any]) -> list[Any]:
 
 
 _kernels: OrderedDict[Any, tuple[Any, Kernel, tuple[Any, ...]]] = OrderedDict()  # with the function
-_lock = threading.Lock()
+_lock = fork_safe(threading.Lock())
 _numbers = itertools.count()
 
 

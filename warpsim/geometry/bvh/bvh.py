@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+from ...forks import fork_safe
 from ...core.language import array, int32, vec3
 from ...core.runtime.arrays.fixed import Fixed
 from ...core.runtime.devices.unique import Unique
@@ -60,7 +61,7 @@ class Bvh(Fixed, Unique):
             _check_groups(groups, lowers)
         self.lowers, self.uppers, self.groups = lowers, uppers, groups
         self.device = lowers.device
-        self._lock = threading.Lock()
+        self._lock = fork_safe(threading.Lock())
         self._handle = Handle(self._build(), device=self.device)
 
     @property

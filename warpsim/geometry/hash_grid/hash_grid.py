@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...forks import fork_safe
 from ...arguments import checked
 from ...core.language import array, float16, float32, float64, int32, vec3d, vec3f, vec3h, vec3i
 from ...core.language import empty, get_device, kernel, launch, tid, zeros
@@ -74,7 +75,7 @@ class HashGrid(Fixed, Unique):
         self._sorted_dtype = float64 if self.dtype is float64 else float32
         self.dims = tuple(_checked_dimension(n, name) for n, name in ((dim_x, "x"), (dim_y, "y"), (dim_z, "z")))
         self._capacity = self._group_capacity = 0
-        self._lock = threading.Lock()
+        self._lock = fork_safe(threading.Lock())
         self._size = (0, False)  # number of points, and whether they have groups
         with self._lock:
             self._allocate(0)

@@ -18,10 +18,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import cache, cached_property
+from functools import cache
 
 import numpy as np
 
+from ...forks import cached_property
 from ...errors import VolumeFormatError
 
 ALIGNMENT = 32  # of the buffer, and of every structure inside it

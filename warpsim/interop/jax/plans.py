@@ -23,6 +23,7 @@ from ...core.emit.native.linker import NativeObject
 from ...core.emit.native.native import assemble
 from ...core.runtime.launches import pool
 from ...errors import LaunchError
+from ...forks import fork_safe
 from ..signature import Shape
 from . import frames
 from .evaluation import Evaluation, run
@@ -32,7 +33,7 @@ _MOST = 1 << 20  # as in ffi.ll
 _SETUP = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 _HANDLER = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
 _NATIVE, _PYTHON = "warpsim_native", "warpsim_python"
-_lock = threading.Lock()
+_lock = fork_safe(threading.Lock())
 
 
 class Plans:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -20,6 +19,7 @@ from ...core.language import get_device
 from ...core.runtime.devices.device import Device
 from ...core.types.arrays import type_name
 from ...errors import ArgumentTypeError, ArrayError, DeviceError, LaunchError, user_frames
+from ...forks import cached_property
 from ..copied import Copied
 from ..forms import VALUE
 from ..operator import KernelOperator, Operator, operator_of

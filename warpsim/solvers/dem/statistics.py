@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...forks import cached_property
 from ...arguments import checked
 from ...core.language import array, atomic_add, atomic_max, dot, float64, int32, kernel, launch, min, sqrt, tid, zeros
 from ...geometry.hash_grid.neighbors import nearest_image

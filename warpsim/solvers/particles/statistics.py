@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...forks import cached_property
 from ...arguments import checked
 from ...core.language import array, float64, int32, vec3d
 from ...core.language import atomic_add, atomic_min, cross, dot, full, kernel, launch, tid, zeros

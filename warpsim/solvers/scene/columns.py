@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...forks import cached_property
 from . import bends, cloth, inertia, worlds
 
 if TYPE_CHECKING:

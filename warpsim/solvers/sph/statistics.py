@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.spatial import cKDTree
 
+from ...forks import cached_property
 from ...arguments import checked
 from ..particles.statistics import ParticleStatistics
 from .barriers import DEEP

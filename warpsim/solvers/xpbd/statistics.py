@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...forks import cached_property
 from ...core.language import array, float64, vec2i, vec4i
 from ...core.language import determinant, kernel, launch, length, matrix_from_cols, tid, zeros
 from ..contact.crossings import deepest_edge, deepest_inside, first_crossing

@@ -274,7 +274,7 @@ def start(script: str, *arguments: object) -> subprocess.Popen:
 def test_sixteen_processes_fill_one_empty_cache(tmp_path, max_bytes):
     processes = [start(FILL, tmp_path / "shared", max_bytes, 25) for _ in range(16)]
     for process in processes:
-        output, errors = process.communicate(timeout=60)
+        output, errors = process.communicate(timeout=300)
         assert (process.returncode, output, errors) == (0, "done\n", "")
     store = ObjectCache(tmp_path / "shared", max_bytes)
     names = {path.suffix for path in store.directory.iterdir()}
@@ -295,7 +295,7 @@ def test_killed_writers_leave_a_usable_cache(tmp_path):
             assert process.poll() is None, process.communicate()[1]
         time.sleep(delay)
         process.kill()
-        process.communicate(timeout=60)
+        process.communicate(timeout=300)
         for path in tmp_path.glob("*.wscode-tmp"):
             path.rename(path.with_suffix(".left"))  # so that the next round waits for its own
     store = ObjectCache(tmp_path, LARGE)

@@ -296,6 +296,6 @@ def done(script: str) -> str:
     """What a script prints in a process of its own."""
     command = [sys.executable, "-W", "ignore", "-c", script]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
     assert ended.returncode == 0, ended.stderr
     return ended.stdout

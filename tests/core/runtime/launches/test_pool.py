@@ -36,7 +36,7 @@ def run_process(arguments: list[str], cache_folder: Path, **variables: str):
         env=environment | variables,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
 
 

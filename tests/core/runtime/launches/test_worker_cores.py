@@ -39,7 +39,7 @@ def run(text: str, tmp_path: Path) -> None:
         "WARPSIM_NUM_THREADS": "4",
     }
     command = [sys.executable, "-c", BEGIN + text]
-    done = subprocess.run(command, env=os.environ | variables, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, env=os.environ | variables, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
 
 

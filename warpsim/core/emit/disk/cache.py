@@ -38,6 +38,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from ....config import config
+from ....forks import fork_safe
 
 _log = logging.getLogger("warpsim.cache")
 
@@ -75,7 +76,7 @@ class ObjectCache:
     def __init__(self, directory: Path, max_bytes: int):
         self.directory = Path(directory)
         self.max_bytes = max_bytes
-        self._lock = threading.Lock()
+        self._lock = fork_safe(threading.Lock())
         self._bytes_estimate: int | None = None  # of this folder; other processes add to it too
         self._warned: set[str] = set()
 

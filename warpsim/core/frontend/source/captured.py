@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from ....errors import KernelNameError
+from ....forks import fork_safe
 from ...types import compounds, structs
 from . import names
 
@@ -76,7 +77,7 @@ class Definitions:
 
 
 _DEFINITIONS: dict[int, Definitions] = {}  # by the code object, as long as there is one
-_settling = threading.RLock()  # threads define and compile at once
+_settling = fork_safe(threading.RLock())  # threads define and compile at once
 
 
 def definitions_of(code: CodeType) -> Definitions:

@@ -7,11 +7,12 @@ import inspect
 import linecache
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from types import CodeType
 from typing import Any
 
 from ....errors import KernelNameError, Location, UnsupportedSyntaxError
+from ....forks import cached_property
 from ...types.arrays import type_name, without_none
 from ...types.enclosing import CURE, names_around
 from . import edited, texts

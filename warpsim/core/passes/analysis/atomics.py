@@ -11,8 +11,8 @@ arrays.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
+from ....forks import cached_property
 from ...ir.def_use import defining_calls, used_values
 from ...ir.nodes import Call, Constant, Function, Region, Value, walk
 from ...ops.memory import COMMUTING_ATOMICS, PRIVATE_ATOMICS

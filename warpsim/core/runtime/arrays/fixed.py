@@ -13,11 +13,11 @@ So no public assignment makes native code reach beyond an array.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Set
-from functools import cached_property
 from types import NoneType
 from typing import Any, ClassVar, NamedTuple
 
 from ....errors import ArrayError, FixedAttributeError, WarpsimError, shown
+from ....forks import cached_property
 from ...types.arrays import type_name
 from ..devices.capture import current_graph
 from ..devices.device import Device

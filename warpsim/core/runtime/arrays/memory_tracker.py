@@ -14,6 +14,7 @@ import numpy as np
 
 from ....config import config
 from ....errors import LaunchError
+from ....forks import fork_safe
 from ..devices.memory_range import span_of
 from .call_site import CallSite
 
@@ -51,7 +52,7 @@ class Ledger:
     """All that was made since tracking began, of any thread."""
 
     def __init__(self) -> None:
-        self.lock = threading.RLock()  # memory may be given back while it is held
+        self.lock = fork_safe(threading.RLock())  # memory may be given back while it is held
         self.clear()
 
     def clear(self) -> None:

@@ -23,6 +23,7 @@ import numpy as np
 
 from ....config import config
 from ....errors import TapeOverwriteError
+from ....forks import fork_safe
 from ..devices.device_memory import DeviceMemory
 from ..devices.memory_range import MemoryRange
 from ..steps.move import copying
@@ -38,8 +39,8 @@ if TYPE_CHECKING:
 alert = 0
 """How many tapes record now, in any thread, or may still need what is in memory."""
 
-_counting = threading.Lock()
-lock = threading.RLock()  # launches of other threads may write to what a tape of this one read
+_counting = fork_safe(threading.Lock())
+lock = fork_safe(threading.RLock())  # launches of other threads may write to what a tape of this one read
 _state = threading.local()
 
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ....errors import DeviceError, instance
+from ....forks import cached_property
 from ...emit import build as builder
 from ...emit import portable
 from ...emit.native import native

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....errors import KernelAssertionError, OutOfBoundsError, StructureIdError, WarpsimError
+from ....forks import fork_safe
 from ...emit.layout import WORD
 from ...ir.host_arrays import ABSENT
 from ...ops.native import exception_for
@@ -34,7 +35,7 @@ log = logging.getLogger("warpsim")
 
 _WORDS = 5  # claimed, site, index, extent, thread
 _MOST = 1024  # launches that may be unread
-_making = threading.Lock()
+_making = fork_safe(threading.Lock())
 
 
 class Report:
@@ -65,7 +66,7 @@ class Unread:
         self.device = device
         self.records = allocate((_MOST, _WORDS), int64, device=device)
         self.launchers: list[Any] = []
-        self.lock = threading.RLock()
+        self.lock = fork_safe(threading.RLock())
 
     def run(self, call: LaunchCall) -> None:
         """Launch with a record of its own. No other thread looks at it before the launch is on its way."""

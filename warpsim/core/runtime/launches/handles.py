@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ....errors import DeviceError, StructureIdError
+from ....forks import fork_safe
 from ...types import structs
 from ...types.arrays import WORD
 from ...types.handles import ADDRESS_BITS, HEADER, LIVE, ROW_BITS, ROWS, digest, structure_name
@@ -35,7 +36,7 @@ _RESTING = 4096
 
 _resting: deque[np.ndarray] = deque(maxlen=_RESTING)
 _numbers = itertools.count(1)
-_lock = threading.Lock()
+_lock = fork_safe(threading.Lock())
 _rows: deque[int] = deque()
 _unused_rows = iter(range(1, 1 << ROW_BITS))
 """Rows of the table of ids that structures left, and those that none had yet."""

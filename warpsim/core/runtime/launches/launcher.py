@@ -8,15 +8,14 @@ A `LaunchCall` is one launch of it: what is passed from `wp.launch` to tapes, gr
 from __future__ import annotations
 
 import copy
-import os
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Any, NamedTuple
 
 from ....config import config
 from ....errors import LaunchError, StructureIdError
+from ....forks import cached_property, fork_safe
 from ...emit.program import PRIMAL, Form, FormKind
 from ...ir.nodes import Call, walk
 from ...types.arrays import ArrayType
@@ -316,7 +315,7 @@ class Launcher:
 
 
 _present: weakref.WeakSet[Launcher] = weakref.WeakSet()
-_listing = threading.Lock()
+_listing = fork_safe(threading.Lock())
 _watched = False
 
 
@@ -328,15 +327,6 @@ def watch_launches(watched: bool) -> None:
         for launcher in _present:
             for one in launcher.variants():
                 one.set_direct_limit()
-
-
-def _begin_child() -> None:
-    global _listing
-    _listing = threading.Lock()  # another thread of the parent may have held it
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_child)
 
 
 def guard_packing(guard: Guard, pack: Callable[..., Any]) -> Callable[..., Any]:

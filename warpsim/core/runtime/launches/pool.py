@@ -25,6 +25,7 @@ import threading
 from typing import Any
 
 from ....errors import DeviceError
+from ....forks import fork_safe
 from ...emit.build import ON_COLD_START
 from ..devices.processor import cores
 from . import pool_code
@@ -121,6 +122,7 @@ class Pool:
         self._forget_workers = code.function("ws_forget_workers", _PLAIN)
         self.always_fork(False)
         self._threads = _initial_thread_count()
+        self._starting = fork_safe(threading.Lock())
         self.forget_workers()
 
     @property
@@ -179,14 +181,13 @@ class Pool:
 
     def forget_workers(self) -> None:
         """Take note that there are none: at first, and in a forked child."""
-        self._starting = threading.Lock()
         self._workers = 0
         self._provided = 1 if pool_code.HAS_THREADS else sys.maxsize
         self._forget_workers()
 
 
 _pools: list[Pool] = []  # the one pool, once it is made
-_creation = threading.Lock()
+_creation = fork_safe(threading.Lock())
 
 
 def get_pool() -> Pool:
@@ -219,8 +220,6 @@ def thread_count() -> int:
 
 
 def _begin_child() -> None:
-    global _creation
-    _creation = threading.Lock()  # another thread of the parent may have held it
     for pool in _pools:
         pool.forget_workers()
 

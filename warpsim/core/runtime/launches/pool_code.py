@@ -18,6 +18,7 @@ from pathlib import Path
 
 from ....config import config
 from ....errors import CompilerError
+from ....forks import fork_safe
 from ...emit.cpu import float_mode
 from ...emit.native.linker import NativeObject
 from ...emit.native.own_code import own_object_code
@@ -218,16 +219,7 @@ define internal void @prepare_sleep() {
 """
 
 
-_compiling = threading.Lock()  # who comes second finds on disk what the first one compiled
-
-
-def _begin_child() -> None:
-    global _compiling
-    _compiling = threading.Lock()  # another thread of the parent may have held it
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_child)
+_compiling = fork_safe(threading.Lock())  # who comes second finds on disk what the first one compiled
 
 
 def begin() -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
+from ....forks import cached_property
 from ...emit.program import FormKind
 from ...types.handles import LIVE
 from ...types.scalars import uint64

@@ -10,11 +10,11 @@ that there are needs something else, the latter counts too (`Needs.for_gradients
 
 from __future__ import annotations
 
-from functools import cached_property
 from operator import attrgetter
 from typing import Any, NamedTuple
 
 from ....errors import KernelError, Location
+from ....forks import cached_property
 from ...emit.program import FormKind, Program
 from ...passes.reverse.extra_params import Before, Returned
 from ...passes.simplify.handle_params import resolving_calls

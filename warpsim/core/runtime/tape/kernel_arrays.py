@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
 from typing import Any
 
+from ....forks import cached_property
 from ...emit.program import Form, FormKind, Program
 from ...ops.handles import open_handle
 from ...passes.analysis.array_uses import array_uses

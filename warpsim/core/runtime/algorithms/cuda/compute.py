@@ -21,13 +21,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .....errors import DeviceError, DeviceMemoryError
+from .....forks import fork_safe
 from ....emit.disk.cache import object_cache
 from ...arrays.array import array
 from ...devices.cuda.memory import CudaMemory
 from .work import Now
 
 log = logging.getLogger("warpsim")
-_looking = threading.Lock()
+_looking = fork_safe(threading.Lock())
 _made = threading.local()
 
 

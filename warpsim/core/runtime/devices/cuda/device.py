@@ -1,13 +1,12 @@
 """CUDA devices: the primary context of each, its memory, and the stream that work goes to.
 
-Nothing of a device is touched before something is asked of it. Other frameworks in the process use the
-same primary context. Work goes to the current stream of the calling thread; the stream that is current to
-begin with waits for the legacy default stream and is waited for, so that frameworks which use that one
-see finished work without a word.
+Nothing of a device is touched before something is asked of it. Other frameworks in the process use the same primary
+context. Work goes to the current stream of the calling thread; the stream that is current to begin with waits for the
+legacy default stream and is waited for, so that frameworks which use that one see finished work without a word.
 
-Memory is freed in the order of streams: after all work that was given to any stream that we know of. What
-finalizers do may come in the midst of anything, so it goes through `CudaDevice.finish`, which leaves the
-current context of the thread as it was, and waits while a graph is made.
+Memory is freed in the order of streams: after all work that was given to any stream that we know of. What finalizers
+do may come in the midst of anything, so it goes through `CudaDevice.finish`, which leaves the current context of the
+thread as it was, and waits while a graph is made.
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .....errors import DeviceError, DeviceMemoryError
+from .....forks import fork_safe
 from ....emit import build as builder
 from ....emit import portable
 from ....emit.program import Program
@@ -96,9 +96,9 @@ class CudaDevice(Device):
         """Whether a graph is being made of work on this device: what is freed meanwhile waits."""
         self.unread: Any = None
         """What checks of launches reported, which the next call that waits raises; made by `report`."""
-        self._making = threading.RLock()
+        self._making = fork_safe(threading.RLock())
         self._waiting: list[Callable[[], None]] = []
-        self._opening = threading.Lock()
+        self._opening = fork_safe(threading.Lock())
 
     def _attribute(self, which: object) -> int:
         return int(call("cuDeviceGetAttribute", which, self.handle))
@@ -422,7 +422,7 @@ def wait_for(waiting: object, awaited: object) -> None:
     call("cuEventDestroy", event)
 
 
-_listing = threading.Lock()
+_listing = fork_safe(threading.Lock())
 _devices: list[CudaDevice] = []
 
 

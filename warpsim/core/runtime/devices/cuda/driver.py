@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, SupportsInt
 
 from .....errors import DeviceError, DeviceMemoryError
+from .....forks import fork_safe
 
 if TYPE_CHECKING:
     from ..device import Device
@@ -28,7 +29,7 @@ _DEAD = {700, 702, 710, 714, 715, 716, 717, 718, 719}
 _GONE = {4, 709}
 """Statuses of calls after the end of the context."""
 
-_looking = threading.Lock()
+_looking = fork_safe(threading.Lock())
 
 
 class _Found:
