@@ -51,6 +51,7 @@ def pytest_configure(config):
         os.environ[_CACHE] = tempfile.mkdtemp(prefix="warpsim-tests-")
         config.add_cleanup(lambda: shutil.rmtree(os.environ.pop(_CACHE), ignore_errors=True))
     config.addinivalue_line("markers", "cpu: about the CPU alone, which stays the current device with --simulated-cuda")
+    config.addinivalue_line("markers", "every_case: cases that are no variations of one another: all run by day")
     config.addinivalue_line("markers", "nightly: says more of what other tests sample; runs with --nightly only")
     program_audit.start()
     every_program.configure(config)

@@ -27,11 +27,12 @@ def belongs(name: str, one_in: int) -> bool:
 
 
 def resting_by_day(items: list[pytest.Item]) -> list[pytest.Item]:
-    """The cases of slow tests that wait for the night: pairs of parameters that others have one by one."""
+    """The cases of slow tests that wait for the night. Those of tests with the mark `every_case` do not."""
     cases: defaultdict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
         test = item.nodeid.partition("[")[0]
-        if test.removeprefix("tests/").startswith(tuple(f"{folder}/" for folder in SLOW)):
+        slow = test.removeprefix("tests/").startswith(tuple(f"{folder}/" for folder in SLOW))
+        if slow and not item.get_closest_marker("every_case"):
             cases[test].append(item)
     return [item for several in cases.values() for item in rest_of(several)]
 

@@ -32,14 +32,17 @@ def test_one_test_in_n_runs_and_the_others_are_told_as_deselected(request):
 
 
 def cases(test, count):
-    return [SimpleNamespace(nodeid=f"{test}[{k}]") for k in range(count)]
+    return [SimpleNamespace(nodeid=f"{test}[{k}]", get_closest_marker=lambda _: None) for k in range(count)]
 
 
 @pytest.mark.parametrize("folder", ["tests/", ""])
 def test_by_day_slow_tests_run_a_few_cases_and_quick_ones_all(folder):
     few, quick = cases(f"{folder}geometry/test_a.py::test_it", samples.ALL), cases(f"{folder}test_b.py::test_it", 90)
     many = cases(f"{folder}geometry/test_a.py::test_other", 42)
-    resting = samples.resting_by_day([*few, *quick, *many])
+    marked = cases(f"{folder}geometry/test_c.py::test_it", 42)
+    for item in marked:
+        item.get_closest_marker = {"every_case": "a mark"}.get
+    resting = samples.resting_by_day([*few, *quick, *marked, *many])
     assert {id(item) for item in resting} <= {id(item) for item in many}
     assert len(many) - len(resting) == samples.FIRST + (42 - samples.FIRST) // samples.ONE_IN
     assert [item.nodeid for item in resting] == [item.nodeid for item in samples.resting_by_day(many[::-1])]

@@ -5,6 +5,7 @@ import pytest
 from warpsim.solvers import validate
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("name", [case.name for case in validate.choose_cases(["papers"])])
 def test_the_case_passes(name):
     result = validate.run_case(validate.all_cases()[name])

@@ -7,6 +7,7 @@ from warpsim.solvers import validate
 SOLVERS = ["bodies", "coupling"]
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("name", [case.name for case in validate.choose_cases(SOLVERS)])
 def test_the_case_passes(name):
     result = validate.run_case(validate.all_cases()[name])

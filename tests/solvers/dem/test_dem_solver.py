@@ -18,6 +18,7 @@ from warpsim.solvers.dem.timestep import TimeStepError, TimeStepWarning
 FAST = [c.name for c in validate.choose_cases(["dem"]) if c.tier == validate.FAST]
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("name", FAST)
 def test_the_case_passes(name):
     [result] = validate.run([name])

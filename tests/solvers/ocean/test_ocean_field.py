@@ -14,6 +14,7 @@ from warpsim.solvers.ocean import JONSWAP, Foam, Ocean, ResolutionWarning, Sea, 
 SEA = {"wind_speed": 10.0, "fetch": 1e5}
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("name", [c.name for c in validate.choose_cases(["ocean"]) if c.tier == validate.FAST])
 def test_fast_cases_pass(name):
     result = validate.run([name])[0]

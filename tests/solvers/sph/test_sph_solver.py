@@ -15,6 +15,7 @@ from warpsim.solvers.sph.filling import add_fluid_box
 from warpsim.solvers.sph.particles import Particles
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("name", [c.name for c in validate.choose_cases(["sph"]) if c.tier == validate.FAST])
 def test_the_case_passes(name):
     [result] = validate.run([name])
