@@ -141,3 +141,19 @@ def test_contacts_of_another_moment_are_refused():
     later.particle_q.assign(column(2, 1.0e-4) + 0.5)
     with pytest.raises(StateError, match="contacts are those of the last step"):
         contact_network(solver.statistics(later))
+
+
+def test_a_scene_without_grains_has_no_contacts():
+    network = contact_network(touched(weightless(np.zeros((0, 3)), planes=[((0.0, 0.0, 1.0), (0.0, 0.0, 0.0))])))
+    assert network.pairs.shape == (0, 2) and network.wall_force.shape == (0, 3) and network.walls.tolist() == [0]
+    assert np.isnan(coordination_number(network)) and force_chains(network) == []
+
+
+def test_controls_of_another_model_and_numbers_that_are_none_are_refused():
+    statistics, other = touched(weightless(column(2, 1.0e-4))), weightless(column(2, 1.0e-4)).model
+    with pytest.raises(StateError, match="control belongs to another model"):
+        contact_network(statistics, control=other.control())
+    network = contact_network(statistics)
+    for ask in (lambda: force_chains(network, least=1), lambda: rattlers(network, least=-1)):
+        with pytest.raises(ModelError, match="least is"):
+            ask()
