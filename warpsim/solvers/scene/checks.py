@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .builder import ModelBuilder
 
 MOST = 1_000_000  # substeps or iterations
+_COEFFICIENT = "0 or more, finite"  # times no pressure at all an infinite one would be NaN
 _FLAT = 1.0e-12
 """A triangle or tetrahedron of less than this, relative to its longest edge squared or cubed, has no rest shape."""
 
@@ -171,11 +172,12 @@ def check_materials(builder: ModelBuilder) -> None:
     rest = builder.springs["rest_length"]
     _need(rest >= 0.0, "spring {} has the rest length {:g} m", rest, "0 or more")
     mu, static = builder.shapes["mu"], builder.shapes["mu_static"]
-    _need(mu >= 0.0, "shape {} has the friction mu = {:g}", mu, "0 or more")
-    _need(static >= mu, "shape {} has the static friction {:g}", static, "mu or more: sticking is not easier overcome")
+    _need((mu >= 0.0) & (mu < math.inf), "shape {} has the friction mu = {:g}", mu, _COEFFICIENT)
+    sticks = (static >= mu) & (static < math.inf)
+    _need(sticks, "shape {} has the static friction {:g}", static, "mu or more, as sticking is not less, and finite")
     for name, what in (("mu_torsional", "torsional"), ("mu_rolling", "rolling")):
-        value = builder.shapes[name]
-        _need(value >= 0.0, "shape {} has the " + what + " friction {:g} m", value, "0 or more")
+        value, text = builder.shapes[name], "shape {} has the " + what + " friction {:g} m"
+        _need((value >= 0.0) & (value < math.inf), text, value, _COEFFICIENT)
     e = builder.shapes["restitution"]
     _need((e >= 0.0) & (e <= 1.0), "shape {} has the restitution {:g}", e, "0 to 1")
     _check_triangles(builder)
