@@ -14,6 +14,7 @@ from ..particles.gauge_rows import gauge_rows
 from ..scene.checks import check_own, refuse
 from ..scene.control import Control
 from .contact_forces import Touches, pair_touches, wall_touches
+from .statistics import check_not_recalled
 
 if TYPE_CHECKING:
     from .solver import SolverDEM
@@ -61,8 +62,9 @@ def contact_network(
     Forces are those at the end of the step: springs of friction as they were wound, and dashpots. control: that of the
     step, for velocities of walls; None: the model at rest.
 
-    Raises `StateError` before the first step, for a state that is not that of the last step, and for a control of
-    another model; `ModelError` for a world that is none, or is not named where there are several.
+    Raises `StateError` before the first step, also of a solver out of a saved scene, for a state that is not that of
+    the last step, and for a control of another model; `ModelError` for a world that is none, or is not named where
+    there are several.
     """
     solver, state, rows = statistics.solver, statistics.state, gauge_rows(statistics, world)
     _check_last(solver, state.particle_q.numpy(), rows)
@@ -97,6 +99,7 @@ def _across(touches: Touches) -> np.ndarray:
 
 def _check_last(solver: SolverDEM, q: np.ndarray, rows: np.ndarray) -> None:
     """Raise `StateError` for positions that are not those of the solver's last step."""
+    check_not_recalled(solver)
     if not solver.steps:
         raise StateError("the solver has made no step, so that it knows no contacts\nhelp: step once, however shortly")
     there = np.empty_like(q)
