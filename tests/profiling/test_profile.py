@@ -219,6 +219,21 @@ def test_a_function_is_profiled_call_by_call(capsys):
     assert silent.profile.title == "named" and capsys.readouterr().out.count("launches\n") == 1
 
 
+def test_functions_that_run_after_their_call_are_refused():
+    def generator():
+        yield 1
+
+    async def coroutine():
+        pass
+
+    async def both():
+        yield 1
+
+    for function in (generator, coroutine, both):
+        with pytest.raises(ArgumentTypeError, match="calls return before it runs"):
+            wp.profile(function)
+
+
 def test_a_profile_is_asked_after_its_block_and_used_once():
     with quiet() as profile:
         assert str(profile) == "profile: not over"

@@ -73,3 +73,15 @@ def test_operators_of_pytorch_are_counted(n):
     assert counts == {"halve": 5, "halve (adjoint)": 5}
     assert np.allclose(x.grad.numpy(), 6 * 0.5)
     assert {(one.place, one.line - here) for one in profile.report.launches} == {(__file__, 3)}
+
+
+def test_launches_of_kept_properties_stand_where_they_are_read():
+    """`functools.cached_property` calls from a frame of its own."""
+    builder = ModelBuilder()
+    builder.add_particles([[0.0, 0.0, 0.0], [0.5, 0.0, 0.0]], 0.0, 1.0, 0.01)
+    model = builder.finalize("cpu")
+    solver, state = SolverXPBD(model), model.state()
+    with wp.profile(print=False) as profile:
+        here = inspect.currentframe().f_lineno
+        assert solver.statistics(state).first_not_finite is None
+    assert {(one.place, one.line - here) for one in profile.report.launches} == {(__file__, 1)}

@@ -91,3 +91,20 @@ def test_shadows_of_folded_and_of_tilted_sheets():
     assert shadow_area(square, np.empty((0, 3), dtype=int), down) == 0.0
     with pytest.raises(ModelError, match="a direction"):
         shadow_area(square, triangles, (0.0, 0.0, 0.0))
+
+
+@pytest.mark.parametrize(
+    ("triangles", "message"),
+    [([[0, 1, 4]], "corner 4\nexpected: 0 to 3"), ([[0, 1, -1]], "corner -1"), ([0, 1, 2, 3], r"shape \(4,\)")],
+)
+def test_triangles_that_are_none_are_refused(triangles, message):
+    with pytest.raises(ModelError, match=message):
+        shadow_area(np.eye(4, 3), triangles, (0.0, 1.0, 0.0))
+
+
+def test_cloth_that_is_not_finite_has_no_shadow():
+    statistics = statistics_of(cone(30.0))
+    q = statistics.state.particle_q.numpy()
+    q[5] = np.nan
+    statistics.state.particle_q.assign(q)
+    assert np.isnan(drape_coefficient(statistics, DISC))

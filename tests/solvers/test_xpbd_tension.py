@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import warpsim as wp
+from warpsim.errors import StateError
 from warpsim.solvers import ModelBuilder, SolverXPBD
 from warpsim.solvers.xpbd.gauges import membrane_tension, principal_stretches, spring_tension
 
@@ -84,3 +85,21 @@ def test_each_spring_of_a_chain_bears_what_hangs_below_it():
     for _ in range(120):
         solver.step(state, state, None, None, 1.0 / 60.0)
     np.testing.assert_allclose(spring_tension(solver.statistics(state)), 0.981 * np.arange(5, 0, -1), rtol=0.03)
+
+
+def test_what_is_not_finite_leaves_the_rest_of_a_map():
+    statistics = sheet(np.diag([1.1, 1.0, 1.0]))
+    whole = [principal_stretches(statistics), membrane_tension(statistics)]
+    q = statistics.state.particle_q.numpy()
+    q[0], q[-1] = np.nan, np.inf
+    statistics.state.particle_q.assign(q)
+    broken = np.isin(statistics.model.tri_indices.numpy(), [0, len(q) - 1]).any(axis=1)
+    assert 2 <= broken.sum() <= 4
+    for before, now in zip(whole, (principal_stretches(statistics), membrane_tension(statistics)), strict=True):
+        assert np.isnan(now[broken]).all() and (now[~broken] == before[~broken]).all()
+
+
+def test_springs_of_a_control_of_another_model_are_refused():
+    statistics, other = sheet(np.eye(3), spring_ke=100.0), sheet(np.eye(3))
+    with pytest.raises(StateError, match="control belongs to another model"):
+        spring_tension(statistics, other.model.control())

@@ -9,14 +9,20 @@ from typing import Any
 
 from .timeline import OpenSpan, lines, present
 
-INSIDE = ("warpsim.", "torch.", "jax.")
+_INSIDE = ("warpsim.", "torch.", "jax.")
 """Modules whose calls are not the user's: frameworks call kernels that are their operators."""
+
+
+def is_inside(frame: FrameType) -> bool:
+    """Whether a call is not the user's. functools stands between a property that is kept, and where it is read."""
+    name = frame.f_globals.get("__name__", "")
+    return name.startswith(_INSIDE) or name == "functools"
 
 
 def user_frame(inside: int) -> FrameType:
     """The frame of the nearest call by the program itself. inside: frames above the caller that are not looked at."""
     frame = sys._getframe(inside + 2)
-    while frame.f_globals.get("__name__", "").startswith(INSIDE) and frame.f_back is not None:
+    while is_inside(frame) and frame.f_back is not None:
         frame = frame.f_back
     return frame
 

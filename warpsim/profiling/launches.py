@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from ..core.runtime.devices.capture import current_graph
 from ..core.runtime.steps.step import Step
 from .device_time import EventPair
-from .host import INSIDE, site
+from .host import is_inside, site
 from .moved import bytes_of, forget_sizes
 from .timeline import LAUNCH, CalledAt, OpenSpan, lines, present
 
@@ -55,7 +55,7 @@ def time_launches(execute: Any) -> Callable[..., Any]:
 def called_from(frame: FrameType) -> tuple[CodeType, int]:
     """The call of the program that led to a frame, which is two of the package's below it."""
     outer = frame.f_back
-    while outer is not None and outer.f_globals.get("__name__", "").startswith(INSIDE):
+    while outer is not None and is_inside(outer):
         frame, outer = outer, outer.f_back
     return (outer or frame).f_code, (outer or frame).f_lasti
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,7 @@ from .table import table
 from .timeline import Book
 from .trace import events_of
 
+_LATER = (inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction)
 PICTURES = (".png", ".svg", ".pdf", ".webp")
 """Endings of the files that `Profile.picture` writes."""
 
@@ -111,7 +113,7 @@ def profile(function: Callable[..., Any] | None = None, *, title: str = "", prin
     compilation; what tapes cost; graphs step by step; copies, new arrays and operations on whole arrays; blocks of
     `ScopedTimer` by their names. A launch takes about 1.5 us more meanwhile, and nothing more after it.
 
-    Raises `ArgumentTypeError` for what is no function.
+    Raises `ArgumentTypeError` for what is no function, and for generators and coroutines, which run after their call.
     """
     decorator = _Decorator(instance(title, str, "title"), instance(print, bool, "print"))
     return decorator if function is None else decorator(function)
@@ -126,6 +128,11 @@ class _Decorator(Profile):
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         if not callable(function):
             raise ArgumentTypeError(f"a profile of {shown(function)} ({type(function).__name__})\nexpected: a function")
+        if any(runs_later(function) for runs_later in _LATER):
+            raise ArgumentTypeError(
+                f"a profile of {shown(function)}, whose calls return before it runs\nexpected: a function that has run "
+                "when it returns\nhelp: with wp.profile(): inside of it, or around what runs it"
+            )
         title = self.title if self.title != "profile" else getattr(function, "__qualname__", "profile")
 
         @functools.wraps(function)

@@ -129,8 +129,10 @@ def test_without_friction_the_slope_is_that_of_some(name):
     assert abs(slope) > 1e-3
 
 
+@pytest.mark.parametrize("value", [-0.1, np.inf])
 @pytest.mark.parametrize("name", ["mu_rolling", "mu_torsional"])
-def test_negative_friction_is_refused(name):
-    builder = ball_on_a_plane(ShapeConfig(mu=0.8, **{name: -0.1}))
-    with pytest.raises(ModelError, match=rf"shape 1 has the {name[3:]} friction -0.1 m\nexpected: 0 or more"):
+def test_friction_that_is_none_is_refused(name, value):
+    builder = ball_on_a_plane(ShapeConfig(mu=0.8, **{name: value}))
+    message = rf"shape 1 has the {name[3:]} friction {value} m\nexpected: 0 or more, finite"
+    with pytest.raises(ModelError, match=message):
         builder.finalize("cpu")

@@ -6,7 +6,7 @@ from gauge_scenes import RADIUS, lattice, statistics_of, touched, weightless
 from grain_scenes import heap, run
 
 from warpsim.errors import ModelError, StateError
-from warpsim.solvers import ModelBuilder, SolverDEM
+from warpsim.solvers import ModelBuilder, Scene, SolverDEM
 from warpsim.solvers.dem.gauges import contact_network, coordination_number, force_chains, grain_stress, rattlers
 
 SOFT = 1.0e7 / (1.0 - 0.25**2)  # E / (1 - nu^2) of `weightless`
@@ -141,3 +141,34 @@ def test_contacts_of_another_moment_are_refused():
     later.particle_q.assign(column(2, 1.0e-4) + 0.5)
     with pytest.raises(StateError, match="contacts are those of the last step"):
         contact_network(solver.statistics(later))
+
+
+def test_a_solver_out_of_a_saved_scene_knows_contacts_after_a_step(tmp_path):
+    statistics = touched(weightless(column(2, 1.0e-4)))
+    Scene(solver=statistics.solver, state=statistics.state).save(tmp_path / "column.scene")
+    scene = Scene.load(tmp_path / "column.scene")
+    for ask in (contact_network, lambda s: s.contacts, lambda s: s.coordination_number, lambda s: s.largest_overlap):
+        with pytest.raises(StateError, match="comes out of a saved scene, and has made no step since"):
+            ask(scene.solver.statistics(scene.state))
+    for solver, state in ((statistics.solver, statistics.state), (scene.solver, scene.state)):
+        solver.step(state, state, dt=1.0e-9)
+    first, second = statistics.solver.statistics(statistics.state), scene.solver.statistics(scene.state)
+    assert first.contacts == second.contacts == 1
+    for before, now in zip(contact_network(first), contact_network(second), strict=True):
+        assert (before == now).all()
+
+
+def test_a_scene_without_grains_has_no_contacts():
+    network = contact_network(touched(weightless(np.zeros((0, 3)), planes=[((0.0, 0.0, 1.0), (0.0, 0.0, 0.0))])))
+    assert network.pairs.shape == (0, 2) and network.wall_force.shape == (0, 3) and network.walls.tolist() == [0]
+    assert np.isnan(coordination_number(network)) and force_chains(network) == []
+
+
+def test_controls_of_another_model_and_numbers_that_are_none_are_refused():
+    statistics, other = touched(weightless(column(2, 1.0e-4))), weightless(column(2, 1.0e-4)).model
+    with pytest.raises(StateError, match="control belongs to another model"):
+        contact_network(statistics, control=other.control())
+    network = contact_network(statistics)
+    for ask in (lambda: force_chains(network, least=1), lambda: rattlers(network, least=-1)):
+        with pytest.raises(ModelError, match="least is"):
+            ask()

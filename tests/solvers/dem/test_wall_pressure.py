@@ -56,10 +56,27 @@ def test_a_bed_weighs_on_its_floor_and_less_on_its_sides():
         ({"edges": [0.0, 1.0, 0.5]}, "edges are .*two or more that rise"),
         ({"edges": [0.0]}, "edges are"),
         ({"along": (0.0, 0.0, 0.0)}, "along is .*a direction"),
+        ({"along": (0.0, np.inf, 0.0)}, "finite numbers"),
         ({"width": 0.0}, "width is 0"),
+        ({"shape": 1}, r"shape is 1.*walls, \[0\]"),
+        ({"shape": -1}, "shape is -1"),
     ],
 )
 def test_strips_that_are_none_are_refused(keywords, message):
     network = contact_network(touched(weightless(np.zeros((1, 3)), planes=WALL)))
     with pytest.raises(ModelError, match="(?s)" + message):
         wall_pressure(network, **{"shape": 0, "along": (0.0, 0.0, 1.0), "edges": [0.0, 1.0], "width": 1.0, **keywords})
+
+
+def test_walls_of_another_world_are_refused_and_those_of_all_are_not():
+    builder, one = ModelBuilder(up_axis="Z", gravity=0.0), ModelBuilder(up_axis="Z", gravity=0.0)
+    one.add_particle((0.0, 0.0, 0.99 * RADIUS), 0.0, 1.0, RADIUS)
+    one.add_shape_plane((0.0, 0.0, 1.0))
+    builder.add_shape_plane((1.0, 0.0, 0.0), (-1.0, 0.0, 0.0))
+    builder.add_world(one, 2)
+    network = contact_network(touched(SolverDEM(builder.finalize())), world=1)
+    assert network.walls.tolist() == [0, 2]
+    strip = {"along": (1.0, 0.0, 0.0), "edges": [-1.0, 1.0], "width": 1.0}
+    assert wall_pressure(network, 2, **strip) > 0.0 and wall_pressure(network, 0, **strip) == 0.0
+    with pytest.raises(ModelError, match=r"shape is 1\nexpected: one of the network's walls, \[0, 2\]"):
+        wall_pressure(network, 1, **strip)

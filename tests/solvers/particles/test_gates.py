@@ -82,6 +82,8 @@ def test_fluids_flow_too_and_each_world_through_its_own_gate():
     assert flows == pytest.approx([1000.0 * 0.5 * 1.0, 1000.0 * 0.5 * 3.0])  # of a sheet, per metre of depth
     with pytest.raises(ModelError, match="the model has 2"):
         mass_flow(solver.statistics(state), before, 0.1, **gate)
+    with pytest.raises(ModelError, match="world is 0, of statistics of world 1"):
+        mass_flow(solver.statistics(state, world=1), before, 0.1, **gate, world=0)
 
 
 def test_what_is_no_gate_is_refused():
@@ -94,3 +96,6 @@ def test_what_is_no_gate_is_refused():
         mass_through(statistics, state.particle_q.numpy(), **GATE)
     with pytest.raises(ModelError, match="seconds is 0"):
         mass_flow(statistics, np.zeros((1, 3)), 0.0, **GATE)
+    for wrong in ({"corner": (np.nan, 0.0, 0.0)}, {"sides": [(np.inf, 0.0, 0.0), (0.0, 0.0, 1.0)]}):
+        with pytest.raises(ModelError, match="finite numbers"):
+            mass_through(statistics, np.zeros((1, 3)), **{**GATE, **wrong})

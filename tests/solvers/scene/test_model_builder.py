@@ -188,6 +188,8 @@ REFUSED = {
     "Lame's parameter mu = 0": lambda b: b.add_tetrahedron(0, 1, 2, 3, k_mu=0.0),
     "Poisson's ratio 0.5.*0.49": lambda b: lame(1.0e5, 0.5),
     "shape 0 has the friction mu = -0.1": lambda b: b.add_ground_plane(cfg=ShapeConfig(mu=-0.1)),
+    "shape 0 has the friction mu = inf": lambda b: b.add_ground_plane(cfg=ShapeConfig(mu=np.inf)),
+    "shape 0 has the static friction inf": lambda b: b.add_ground_plane(cfg=ShapeConfig(mu_static=np.inf)),
     "static friction 0.1": lambda b: b.add_ground_plane(cfg=ShapeConfig(mu=0.5, mu_static=0.1)),
     "restitution 1.5": lambda b: b.add_ground_plane(cfg=ShapeConfig(restitution=1.5)),
     "the size -1": lambda b: b.add_shape_sphere(radius=-1.0),

@@ -123,3 +123,16 @@ def test_a_tank_at_rest_keeps_its_level_and_no_volume_flows_in_a_breaking_dam_it
             assert height == pytest.approx(0.4, abs=0.5 * SPACING) and flow == 0.0
         else:
             assert height < 0.36 and flow > 0.05
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda s: surface_height(s, [[0.1, 0.0, np.nan]]), "points is .*finite numbers"),
+        (lambda s: run_up(s, 0.0, (np.inf, 0.0, 0.0), (1.0, 0.0, 0.0)), "point is .*finite numbers"),
+        (lambda s: run_up(s, 0.0, (0.0, 0.0, 0.0), (1.0, 0.0, 0.0), film=0.0), "film is 0"),
+    ],
+)
+def test_places_that_are_none_are_refused(ask, message):
+    with pytest.raises(ModelError, match="(?s)" + message):
+        ask(statistics_of(lattice(0.2, 0.2), 2))

@@ -11,7 +11,7 @@ import numpy as np
 from ...arguments import checked, numbers
 from ...errors import ModelError
 from ..particles.gauge_rows import gauge_rows
-from ..scene.checks import refuse
+from ..scene.checks import finite_numbers, refuse
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -34,20 +34,20 @@ def heap_surface(
     (3,) [m], None: the centre of mass. along: the horizontal direction (3,) in which a heap between two walls falls
     off; distances are then along it, on both sides. None: heaps that are cones.
 
-    Raises `ModelError` for no grains, and for a direction that is vertical.
+    Raises `ModelError` for no grains, for a direction that is vertical, and for numbers that are not finite.
     """
     rows, up = gauge_rows(statistics, world), "XYZ".index(statistics.model.up_axis)
     refuse(((not len(rows), "there is no grain", "a heap"),))
     q = statistics.state.particle_q.numpy().astype(np.float64)[rows]
     radii = statistics.model.particle_radius.numpy().astype(np.float64)[rows]
-    axis = q.mean(axis=0) if middle is None else numbers(middle, "middle", (3,))
+    axis = q.mean(axis=0) if middle is None else finite_numbers(middle, "middle", (3,))
     level, top = np.delete(q - axis, up, axis=1), q[:, up] + radii
     column = _columns(level, _CELL * radii.mean())
     order = np.lexsort((top, column))
     highest = order[np.append(np.diff(column[order]) > 0, True)]
     distance = np.linalg.norm(level, axis=1)
     if along is not None:
-        way = np.delete(numbers(along, "along", (3,)), up)
+        way = np.delete(finite_numbers(along, "along", (3,)), up)
         length = float(np.linalg.norm(way))
         refuse(((not length > 0.0, f"along is {along}", "a direction that is not vertical"),))
         distance = np.abs(level @ way) / length

@@ -31,7 +31,7 @@ def memory(solver: SolverDEM) -> Memory:
 def recall(solver: SolverDEM, memory: Mapping[str, Any]) -> None:
     """See `Savable`."""
     origin = vector_of(memory["origin"], solver.model.dtype)
-    solver._put(steps=int(memory["steps"]), _checked_dt=float(memory["checked_dt"]), origin=origin)
+    solver._put(steps=int(memory["steps"]), _checked_dt=float(memory["checked_dt"]), origin=origin, _recalled=True)
     solver.neighbours.recall(memory["lists"])
     solver._grains.recall(memory["grains"], solver.neighbours, solver.materials.count)
     solver.materials.recall(memory["materials"])

@@ -127,7 +127,7 @@ class SolverDEM(Fixed):
             springs.zero_()
         lists.rows.offsets.zero_()
         lists.outdated.fill_(1)
-        self._put(steps=0, _checked_dt=0.0)
+        self._put(steps=0, _checked_dt=0.0, _recalled=False)
 
     def reserve(self, pairs: int) -> None:
         """Make room for so many pairs of neighbours, for steps that are captured in a graph or run by `wp.checkpoint`.
@@ -168,7 +168,7 @@ class SolverDEM(Fixed):
         self._end(state_in, state_out, dt)
         if self.check:
             require_finite(self, state_out)
-        self._put(steps=self.steps + 1)
+        self._put(steps=self.steps + 1, _recalled=False)
 
     def _begin(self, state: State, control: Control) -> None:
         """Tables, walls where the control has them, grains in the order of the cells."""

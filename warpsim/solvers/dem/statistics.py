@@ -10,6 +10,7 @@ from ...forks import cached_property
 from ...arguments import checked
 from ...core.language import array, atomic_add, atomic_max, dot, float64, int32, kernel, launch, min, sqrt, tid, zeros
 from ...geometry.hash_grid.neighbors import nearest_image
+from ...errors import StateError
 from ..neighbours.verlet_list import position
 from ..particles.statistics import ParticleStatistics
 from .grains import SOLID
@@ -20,7 +21,11 @@ if TYPE_CHECKING:
 
 
 class GrainStatistics(ParticleStatistics):
-    """What can be said of grains. Contacts are those of the last step of the solver."""
+    """What can be said of grains.
+
+    Contacts are those of the last step of the solver; asking for them raises `StateError` where a file has them, see
+    `check_not_recalled`.
+    """
 
     @checked
     def __init__(self, solver: SolverDEM, state: State):
@@ -41,6 +46,7 @@ class GrainStatistics(ParticleStatistics):
     @cached_property
     def _contacts(self) -> np.ndarray:
         """Pairs that touch, and the largest overlap as a part of the smaller radius: (2,)."""
+        check_not_recalled(self.solver)
         solver, out = self.solver, zeros(2, float64, self.model.device)
         grains, rows = solver._grains, solver.neighbours.rows
         args = [rows.offsets, rows.ids, solver.neighbours.period_vector, grains.q, out]
@@ -62,6 +68,15 @@ class GrainStatistics(ParticleStatistics):
     def largest_overlap(self) -> float:
         """Of two grains, as a part of the smaller radius: above 0.05 grains are softer than they should be."""
         return float(self._contacts[1])
+
+
+def check_not_recalled(solver: SolverDEM) -> None:
+    """Raise `StateError` for a solver out of a saved scene that has made no step since: its file has no contacts."""
+    if solver._recalled:
+        raise StateError(
+            "the solver comes out of a saved scene, and has made no step since, so that it knows no contacts\n"
+            "help: step once, however shortly, or ask before the scene is saved"
+        )
 
 
 @kernel

@@ -13,7 +13,7 @@ from scipy.signal import welch
 
 from ...arguments import checked, numbers
 from ...errors import ModelError
-from ..scene.checks import refuse
+from ..scene.checks import finite_numbers, refuse
 from .statistics import SeaStatistics
 
 if TYPE_CHECKING:
@@ -35,8 +35,10 @@ def record_spectrum(elevation: ArrayLike, dt: float, segment: float | None = Non
     """
     record = _record(elevation, dt)
     times = len(record)
-    count = max(times // 8, 8) if segment is None else round(segment / dt)
-    refuse(((not 4 <= count <= times, f"segment is {segment} s, {count} samples", f"4 to {times} samples"),))
+    samples = max(times // 8, 8) if segment is None else segment / dt
+    good = 3.5 <= samples < times + 0.5
+    refuse(((not good, f"segment is {segment} s, {samples:.6g} samples", f"4 to {times} samples"),))
+    count = round(samples)
     frequency, density = welch(record, 1.0 / dt, "hann", count, detrend="linear", axis=0)
     return frequency, density
 
@@ -52,18 +54,20 @@ def spectrum_statistics(
     period: by the centre of S^4, which no single bin decides (I. Young 1995, Ocean Eng. 22, 669). sqrt(m0 / m2) grows
     with noise at high frequencies: set `high` where the record has only noise.
 
-    Raises `ModelError` for fewer than 3 frequencies in that range, and for a spectrum without energy.
+    Raises `ModelError` for frequencies that do not rise, for fewer than 3 in that range, and for a spectrum without
+    energy.
     """
-    f, s = numbers(frequency, "frequency", (-1,)), numbers(density, "density")
-    s = s.reshape(len(s), -1).mean(axis=1) if s.ndim else s
+    f, s = finite_numbers(frequency, "frequency", (-1,)), numbers(density, "density")
+    fits = s.ndim in (1, 2) and len(s) == len(f) and (s.size or not len(f))
     within = (f > 0.0) & (f >= low) & (f <= high)
     refuse(
         (
-            (s.shape != f.shape, f"density has {s.size} rows for {len(f)} frequencies", "one for each"),
+            (not fits, f"density has shape {s.shape}, for {len(f)} frequencies", f"({len(f)},) or ({len(f)}, probes)"),
+            (bool((np.diff(f) <= 0.0).any()), "frequencies do not rise from each to the next", "ascending order"),
             (np.count_nonzero(within) < 3, f"{np.count_nonzero(within)} frequencies are in the range", "3 or more"),
         )
     )
-    f, s = f[within], s[within]
+    f, s = f[within], s[within] if s.ndim == 1 else s[within].mean(axis=1)
     m0, m1, m2 = (float(np.trapezoid(f**n * s, f)) for n in range(3))
     refuse(((not (m0 > 0.0 and math.isfinite(m2)), f"the spectrum has a variance of {m0:g} m^2", "above 0, finite"),))
     sharp = (s / s.max()) ** _PEAKED

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...arguments import checked, numbers
 from ...errors import ModelError
-from ..scene.checks import refuse
+from ..scene.checks import finite_numbers, refuse
 from .gauge_rows import gauge_rows
 
 if TYPE_CHECKING:
@@ -29,9 +29,10 @@ def mass_through(
     counts whole when the straight line between its two places meets the gate, so moments should be so close that paths
     are straight over the gate's edge. Where space repeats, the gate's images do not count.
 
-    Raises `ModelError` for sides that span nothing, and for `before` that is the memory of the state itself.
+    Raises `ModelError` for a gate that is not finite or spans nothing, and for `before` that is the memory of the state
+    itself.
     """
-    corner, sides = numbers(corner, "corner", (3,)), numbers(sides, "sides", (2, 3))
+    corner, sides = finite_numbers(corner, "corner", (3,)), finite_numbers(sides, "sides", (2, 3))
     now, normal = statistics.state.particle_q.numpy(), np.cross(*sides)
     then = numbers(before, "before", (statistics.model.particle_count, 3))
     area = float(np.linalg.norm(normal))

@@ -12,23 +12,25 @@ from ...core.language import array, float64, int32, vec3d
 from ...core.language import atomic_add, atomic_min, cross, dot, full, kernel, launch, tid, zeros
 
 from ...core.runtime.arrays.fixed import Fixed
+from ..scene.checks import check_own
+from ..scene.state import State
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ..scene.model import Model
-    from ..scene.state import State
 
 
 class ParticleStatistics(Fixed):
     """What any solver can say of a state, as it was when the numbers were first read.
 
     Sums are float64 whatever the precision of the model is. Solvers derive from this class and add their own. What
-    still waits behind a nozzle does not count.
+    still waits behind a nozzle does not count. Raises `StateError` for a state of another model.
     """
 
     @checked
     def __init__(self, model: Model, state: State):
+        check_own(model, "state", state, State)
         self._model, self._state = model, state
 
     @property

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...arguments import numbers
 from ...errors import ModelError, StateError, shown
 from . import soft
 from .control import Control
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from .builder import ModelBuilder
 
 MOST = 1_000_000  # substeps or iterations
+_COEFFICIENT = "0 or more, finite"  # times no pressure at all an infinite one would be NaN
 _FLAT = 1.0e-12
 """A triangle or tetrahedron of less than this, relative to its longest edge squared or cubed, has no rest shape."""
 
@@ -28,6 +30,13 @@ def refuse(problems: Iterable[tuple[bool, str, str]]) -> None:
     for present, message, expected in problems:
         if present:
             raise ModelError(f"{message}\nexpected: {expected}")
+
+
+def finite_numbers(value: object, name: str, shape: tuple[int, ...] | None = None) -> np.ndarray:
+    """A value as finite numbers, see `numbers`. Raises `ModelError` where one is NaN or infinite."""
+    result = numbers(value, name, shape)
+    refuse(((not np.isfinite(result).all(), f"{name} is {shown(value)}", "finite numbers"),))
+    return result
 
 
 def period_problem(period: Sequence[float]) -> tuple[bool, str, str]:
@@ -97,7 +106,7 @@ def check_step(
         raise StateError(f"contacts is {shown(contacts)}\nexpected: None, this solver finds its own neighbours")
     for name, state in zip(("state_in", "state_out"), states, strict=True):
         check_state(solver, field, name, state)
-    _check_own(solver, "control", control, Control)
+    check_own(solver.model, "control", control, Control)
     control.check_replaced("control")
     solver.model.check_replaced("model")
     solver.check_replaced("solver")
@@ -105,7 +114,7 @@ def check_step(
 
 def check_state(solver: Any, field: str, name: str, state: object) -> None:
     """Raise `StateError` for what is no state that a solver steps. field: of states that were made after it."""
-    _check_own(solver, name, state, State)
+    check_own(solver.model, name, state, State)
     assert isinstance(state, State)
     if not hasattr(state, field):
         maker = f"{type(solver).__name__}(model)"
@@ -113,11 +122,11 @@ def check_state(solver: Any, field: str, name: str, state: object) -> None:
     state.check_replaced(name)
 
 
-def _check_own(solver: Any, name: str, thing: Any, kind: type) -> None:
+def check_own(model: Model, name: str, thing: Any, kind: type) -> None:
     """Raise `StateError` for what is not of a kind, or belongs to another model."""
     if not isinstance(thing, kind):
         raise StateError(f"{name} is {shown(thing)}\nexpected: a {kind.__name__} of the solver's model")
-    if thing.model is not solver.model:
+    if thing.model is not model:
         maker = f"solver.model.{kind.__name__.lower()}()"
         raise StateError(f"{name} belongs to another model\nhelp: make it with {maker}")
 
@@ -163,11 +172,12 @@ def check_materials(builder: ModelBuilder) -> None:
     rest = builder.springs["rest_length"]
     _need(rest >= 0.0, "spring {} has the rest length {:g} m", rest, "0 or more")
     mu, static = builder.shapes["mu"], builder.shapes["mu_static"]
-    _need(mu >= 0.0, "shape {} has the friction mu = {:g}", mu, "0 or more")
-    _need(static >= mu, "shape {} has the static friction {:g}", static, "mu or more: sticking is not easier overcome")
+    _need((mu >= 0.0) & (mu < math.inf), "shape {} has the friction mu = {:g}", mu, _COEFFICIENT)
+    sticks = (static >= mu) & (static < math.inf)
+    _need(sticks, "shape {} has the static friction {:g}", static, "mu or more, as sticking is not less, and finite")
     for name, what in (("mu_torsional", "torsional"), ("mu_rolling", "rolling")):
-        value = builder.shapes[name]
-        _need(value >= 0.0, "shape {} has the " + what + " friction {:g} m", value, "0 or more")
+        value, text = builder.shapes[name], "shape {} has the " + what + " friction {:g} m"
+        _need((value >= 0.0) & (value < math.inf), text, value, _COEFFICIENT)
     e = builder.shapes["restitution"]
     _need((e >= 0.0) & (e <= 1.0), "shape {} has the restitution {:g}", e, "0 to 1")
     _check_triangles(builder)

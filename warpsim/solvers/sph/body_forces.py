@@ -8,7 +8,7 @@ import numpy as np
 
 from ...arguments import checked, numbers
 from ...errors import ModelError
-from ..scene.checks import refuse
+from ..scene.checks import finite_numbers, refuse
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -27,8 +27,8 @@ def drag_and_lift(
 
     Raises `ModelError` for a flow of no speed, and for a direction of lift along it.
     """
-    force, flow = numbers(force, "force"), numbers(flow, "flow", (3,))
-    across = numbers(lift, "lift", (3,))
+    force, flow = numbers(force, "force"), finite_numbers(flow, "flow", (3,))
+    across = finite_numbers(lift, "lift", (3,))
     refuse(((force.shape[-1:] != (3,), f"force has shape {force.shape}", "(..., 3)"),))
     speed = float(np.linalg.norm(flow))
     refuse(((not speed > 0.0, f"flow is {flow.tolist()} m/s", "above 0"),))

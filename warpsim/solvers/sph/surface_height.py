@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.spatial import cKDTree
 
-from ...arguments import checked, numbers
+from ...arguments import checked
 from ...errors import ModelError
 from ..particles.gauge_rows import gauge_rows
-from ..scene.checks import refuse
+from ..scene.checks import finite_numbers, refuse
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -35,10 +35,11 @@ def surface_height(statistics: FluidStatistics, points: ArrayLike) -> np.ndarray
     are as thick as a few particles. Beside an open face of the fluid, points up to half a spacing away still read it,
     in space up to one.
 
-    Raises `ModelError` where there are several worlds and the statistics are not of one.
+    Raises `ModelError` for points that are not finite, and where there are several worlds and the statistics are not of
+    one.
     """
     solver, model = statistics.solver, statistics.model
-    points, up = numbers(points, "points", (-1, 3)), "XYZ".index(model.up_axis)
+    points, up = finite_numbers(points, "points", (-1, 3)), "XYZ".index(model.up_axis)
     rows = gauge_rows(statistics)
     q = statistics.state.particle_q.numpy().astype(np.float64)[rows]
     h = _LENGTH * solver.spacing
@@ -82,13 +83,18 @@ def run_up(
     uppermost such particle, seen across the slope, and half a spacing further up along it (EurOtop 2018, 5.1: the
     highest place that water wets, measured vertically). Below 0: run-down.
 
-    Raises `ModelError` for slopes that are level.
+    Raises `ModelError` for slopes that are level, for numbers that are not finite, and for a film of no thickness.
     """
     model, spacing = statistics.model, statistics.solver.spacing
-    point, normal = numbers(point, "point", (3,)), numbers(normal, "normal", (3,))
+    point, normal = finite_numbers(point, "point", (3,)), finite_numbers(normal, "normal", (3,))
     up = np.eye(3)["XYZ".index(model.up_axis)]
     length = float(np.linalg.norm(normal))
-    refuse(((not length > 0.0, f"normal is {normal.tolist()}", "a direction"),))
+    refuse(
+        (
+            (not length > 0.0, f"normal is {normal.tolist()}", "a direction"),
+            (not film > 0.0, f"film is {film}", "above 0 [spacings]"),
+        )
+    )
     normal = normal / length
     steepness = float(np.linalg.norm(up - (up @ normal) * normal))  # sine of the slope's angle
     if steepness < 1.0e-6:

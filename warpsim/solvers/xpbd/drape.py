@@ -9,7 +9,7 @@ import numpy as np
 
 from ...arguments import checked, integers, numbers
 from ...errors import ModelError
-from ..scene.checks import refuse
+from ..scene.checks import finite_numbers, refuse
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -28,7 +28,7 @@ def drape_coefficient(statistics: XPBDStatistics, disc_radius: float, world: int
     cloth of radius 0.12, 0.15 or 0.18 m). The cloth is all triangles of the model or of a world; disc_radius [m].
 
     Raises `ModelError` for a disc that is not smaller than the cloth, and where there are several worlds and none is
-    named.
+    named. NaN where a corner of the cloth is not finite.
     """
     model = statistics.model
     if world is None and model.world_count > 1:
@@ -46,13 +46,24 @@ def drape_coefficient(statistics: XPBDStatistics, disc_radius: float, world: int
 def shadow_area(points: ArrayLike, triangles: ArrayLike, direction: ArrayLike) -> float:
     """The area that triangles (m, 3) of points (n, 3) [m] cover, seen along a direction (3,) [m^2].
 
-    What lies over itself counts once: the lengths of a thousand lines across the shadow, times their distance.
-    Raises `ModelError` for a direction without length.
+    What lies over itself counts once: the lengths of a thousand lines across the shadow, times their distance. NaN
+    where a corner is not finite. Raises `ModelError` for triangles of corners that are none, and for a direction
+    without length.
     """
-    points, toward = numbers(points, "points", (-1, 3)), numbers(direction, "direction", (3,))
-    refuse(((not np.linalg.norm(toward) > 0.0, f"direction is {toward.tolist()}", "a direction"),))
+    points, toward = numbers(points, "points", (-1, 3)), finite_numbers(direction, "direction", (3,))
+    rows = integers(triangles, "triangles")
+    refuse(
+        (
+            (not np.linalg.norm(toward) > 0.0, f"direction is {toward.tolist()}", "a direction"),
+            (rows.size > 0 and rows.shape[1:] != (3,), f"triangles has shape {rows.shape}", "(m, 3)"),
+        )
+    )
+    far = rows[(rows < 0) | (rows >= len(points))]
+    refuse(((far.size > 0, f"a triangle has corner {far.flat[0] if far.size else None}", f"0 to {len(points) - 1}"),))
     plane = np.linalg.svd(toward[None, :])[2][1:]  # two unit vectors across it
-    corners = (points @ plane.T)[integers(triangles, "triangles").reshape(-1, 3)]
+    corners = (points @ plane.T)[rows.reshape(-1, 3)]
+    if not np.isfinite(corners).all():
+        return math.nan
     corners = np.take_along_axis(corners, np.argsort(corners[:, :, 1], axis=1)[:, :, None], axis=1)
     low, high = corners[:, 0, 1], corners[:, 2, 1]
     if not len(corners) or not low.min() < high.max():

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...arguments import checked
+from ..scene.checks import check_own
+from ..scene.control import Control
 
 if TYPE_CHECKING:
-    from ..scene.control import Control
     from .statistics import XPBDStatistics
 
 
@@ -17,9 +18,12 @@ if TYPE_CHECKING:
 def principal_stretches(statistics: XPBDStatistics) -> np.ndarray:
     """Lengths per length at rest along the two principal directions of each triangle, (triangles, 2) [-], lower first.
 
-    Singular values of the deformation gradient, of all worlds and also of triangles without stiffness.
+    Singular values of the deformation gradient, of all worlds and also of triangles without stiffness. NaN where a
+    corner is not finite.
     """
-    return np.linalg.svd(_gradients(statistics), compute_uv=False)[:, ::-1]
+    f, finite = _gradients(statistics)
+    f[finite, 0, :] = np.linalg.svd(f[finite], compute_uv=False)[:, ::-1]
+    return f[:, 0, :]
 
 
 @checked
@@ -28,9 +32,17 @@ def membrane_tension(statistics: XPBDStatistics) -> np.ndarray:
 
     Forces per present width, F S F^T / J, with S from Green's strain by the material's stiffness and Poisson's ratio
     (the Saint Venant-Kirchhoff membrane that the solver strains); 0 for triangles without stiffness. They are what
-    strains ask for: membranes that the solver's iterations have not brought to rest read more than is borne.
+    strains ask for: membranes that the solver's iterations have not brought to rest read more than is borne. NaN
+    where a corner is not finite.
     """
-    f, stiffness = _gradients(statistics), statistics.model.tri_stiffness.numpy().astype(np.float64)
+    f, finite = _gradients(statistics)
+    tension = np.full((len(f), 2), np.nan)
+    tension[finite] = _tensions(f[finite], statistics.model.tri_stiffness.numpy()[finite].astype(np.float64))
+    return tension
+
+
+def _tensions(f: np.ndarray, stiffness: np.ndarray) -> np.ndarray:
+    """Principal tensions (n, 2) [N/m] of deformation gradients (n, 3, 2), see `membrane_tension`."""
     warp, weft, shear, nu = stiffness.T
     strain = 0.5 * (np.swapaxes(f, 1, 2) @ f - np.eye(2))
     firm = (stiffness[:, :3] > 0.0).all(axis=1)
@@ -42,7 +54,7 @@ def membrane_tension(statistics: XPBDStatistics) -> np.ndarray:
     stress = np.stack([along, aslant, aslant, across], axis=1).reshape(-1, 2, 2)
     flat = np.linalg.qr(f, mode="r")  # the same gradient, in the triangle's own plane
     area = np.abs(np.linalg.det(flat))[:, None, None]
-    return np.linalg.eigvalsh(flat @ stress @ np.swapaxes(flat, 1, 2) / np.where(area > 0.0, area, 1.0))
+    return np.asarray(np.linalg.eigvalsh(flat @ stress @ np.swapaxes(flat, 1, 2) / np.where(area > 0.0, area, 1.0)))
 
 
 @checked
@@ -50,9 +62,12 @@ def spring_tension(statistics: XPBDStatistics, control: Control | None = None) -
     """The force with which each spring pulls at its ends, (springs,) [N], below 0 where it pushes.
 
     Elongation by compliance, without damping; NaN for springs without compliance, whose elongation tells nothing.
-    control: whose activations shorten springs; None: the model at rest.
+    control: whose activations shorten springs; None: the model at rest. Raises `StateError` for a control of another
+    model.
     """
     model = statistics.model
+    if control is not None:
+        check_own(model, "control", control, Control)
     q, ends = statistics.state.particle_q.numpy().astype(np.float64), model.spring_indices.numpy()
     activation = (model.control() if control is None else control).spring_activation.numpy()
     rest = model.spring_rest_length.numpy() * (1.0 + activation.astype(np.float64))
@@ -61,9 +76,13 @@ def spring_tension(statistics: XPBDStatistics, control: Control | None = None) -
     return np.divide(longer, compliance, out=np.full(len(longer), np.nan), where=compliance > 0.0)
 
 
-def _gradients(statistics: XPBDStatistics) -> np.ndarray:
-    """Of the present shapes of triangles by those at rest, (triangles, 3, 2)."""
+def _gradients(statistics: XPBDStatistics) -> tuple[np.ndarray, np.ndarray]:
+    """Of the present shapes of triangles by those at rest, (triangles, 3, 2), and which of them are finite; the others
+    are NaN."""
     model = statistics.model
     q, corners = statistics.state.particle_q.numpy().astype(np.float64), model.tri_indices.numpy()
     sides = np.stack([q[corners[:, 1]] - q[corners[:, 0]], q[corners[:, 2]] - q[corners[:, 0]]], axis=2)
-    return np.asarray(sides @ model.tri_pose.numpy().astype(np.float64))
+    f = np.asarray(sides @ model.tri_pose.numpy().astype(np.float64))
+    finite = np.isfinite(f).all(axis=(1, 2))
+    f[~finite] = np.nan
+    return f, finite

@@ -41,7 +41,8 @@ def static_axis(axis: object, rank: int) -> int:
     """An axis known when the kernel is compiled; negative ones count from the last."""
     number = static_number(axis)
     if not isinstance(number, int) or isinstance(number, bool) or not -rank <= number < rank:
-        raise KernelTypeError(f"axis {describe(axis)} of a tile of {counted(rank, 'dimension')}", expected="a constant")
+        shown = f"axis {describe(axis)} of a tile of {counted(rank, 'dimension')}"
+        raise KernelTypeError(shown, expected=f"an integer constant from {-rank} to {rank - 1}")
     return operator.index(number) % rank
 
 
