@@ -149,6 +149,11 @@ def _struct_of(cls: object) -> type[Struct]:
             raise FieldTypeError(
                 f"field {cls.__name__}.{name} has type {t!r}\nexpected: a scalar, vector, matrix, struct or array type"
             )
+        if isinstance(t, ArrayType) and t.local_shape is not None:
+            raise FieldTypeError(
+                f"field {cls.__name__}.{name} is a tile: {t!r}\nexpected: an array, whose memory outlives a thread\n"
+                "help: pass tiles to functions beside the struct"
+            )
     methods = {name: member for name, member in vars(cls).items() if _is_method(name, member) and name not in hints}
     body = methods | {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
     record = StructType(cls.__name__, (Struct,), {**body, "__struct__": Layout(hints, defaults)})

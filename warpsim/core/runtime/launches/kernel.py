@@ -150,6 +150,13 @@ class Kernel(ByName):
                 expected="a scalar, vector, matrix, struct or array type",
                 help=f"say of what: {name}: wp.array[float], {name}: wp.array2d[wp.vec3]" if _holds_data(t) else "",
             )
+        if isinstance(t, ArrayType) and t.local_shape is not None:
+            raise KernelTypeError(
+                f"parameter {name!r} of kernel {self.key!r} is a tile: {t!r}",
+                self.source.whole(),
+                expected="an array, whose memory outlives a thread",
+                help=f"load the tile in the kernel: wp.tile_load({name}, shape={t.local_shape})",
+            )
         return t
 
     @property
