@@ -168,6 +168,9 @@ def filled(tr: Translator, shape: tuple[int, ...], element: Callable[[list[Value
     def write(at: list[Value]) -> None:
         nonlocal out
         value = typed_value(element(at))
+        if isinstance(value.type, ArrayType):
+            elements = "a scalar, vector, matrix or struct"
+            raise KernelTypeError(f"an element of a tile is {type_name(value.type)}", expected=elements)
         if out is None:
             with tr.builder.inside(outer):
                 out = new_tile(tr, shape, value.type)

@@ -113,11 +113,12 @@ def tile_arange(tr: Translator, *args: Any, dtype: Any = None, storage: Any = "r
     if not 1 <= len(numbers) <= 3 or not all(map(is_number, numbers)) or not scalars.is_number(t):
         expected = "a stop, a start and a stop, or these and a step: constants, and a dtype of numbers"
         raise KernelTypeError(shown, expected=expected)
+    if any(n != n or abs(n) == math.inf for n in numbers):
+        raise KernelTypeError(shown, expected="finite numbers")
     if scalars.is_integer(t) and any(n != int(n) for n in numbers):
         raise KernelTypeError(f"{shown} of {type_name(t)}", expected="whole numbers")
     start, stop, step = (0, *numbers, 1) if len(numbers) == 1 else (*numbers, 1)[:3]
-    exact = [float(typed_value(fitting(n, t)).value) for n in (start, stop, step)]  # type: ignore[attr-defined]
-    count = 0 if step == 0 else math.ceil((exact[1] - exact[0]) / exact[2])
+    count = count_between(*(fitting(n, t).item() for n in (start, stop, step)))
     if count < 1:
         raise KernelTypeError(f"{shown} is empty", expected="at least one number")
     first, width = as_element(tr, start, t), as_element(tr, step, t)
@@ -127,6 +128,13 @@ def tile_arange(tr: Translator, *args: Any, dtype: Any = None, storage: Any = "r
         return tr.emit(TABLE["add"], first, tr.emit(TABLE["mul"], along, width))
 
     return filled(tr, (count,), number)
+
+
+def count_between(start: Any, stop: Any, step: Any) -> int:
+    """How many numbers a range has; exact for integers, which floats may not hold."""
+    if step == 0:
+        return 0
+    return -((start - stop) // step) if isinstance(step, int) else math.ceil((stop - start) / step)
 
 
 @tile_builtin
