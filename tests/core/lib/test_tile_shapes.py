@@ -150,6 +150,24 @@ def test_views_that_do_not_fit_are_refused():
         t = wp.tile_load(b, shape=(4, 4))
         a[0] = wp.tile_sum(wp.tile_transpose(t)[n:])[0]
 
+    def element(a: wp.array[float], b: wp.array2d[float], n: int):
+        a[0] = wp.tile_zeros((4, 2))[0, 2]
+
+    def written(a: wp.array[float], b: wp.array2d[float], n: int):
+        t = wp.tile_zeros((4, 2))
+        t[-5] += 1.0
+
+    def of_view(a: wp.array[float], b: wp.array2d[float], n: int):
+        wp.tile_transpose(wp.tile_zeros((4, 2)))[2, 0] = 1.0
+
+    def copies(a: wp.array[float], b: wp.array2d[float], n: int):
+        t = wp.tile_zeros((4, 2))
+        t[wp.tile_arange(4, dtype=int), :] = t
+
+    refused(element, r"index 2 of axis 1 of local_array\(float32, shape=\(4, 2\)\)")
+    refused(written, "index -5 of axis 0 of local_array")
+    refused(of_view, "index 2 of an axis of 2")
+    refused(copies, "elements of a tile at the numbers of another are a copy")
     refused(cube, r"the transpose of a tile of shape \(4,\)")
     refused(outside, "2 elements from 3 of an axis of 4")
     refused(count, r"shape \(3, 5\) for a tile of shape \(4, 4\)")
