@@ -129,7 +129,7 @@ def test_every_name_is_an_identifier_that_python_takes():
 
 
 def test_fields_that_are_tiles_are_refused():
-    with pytest.raises(TypeError, match=r"field S\.x is a tile: local_array\(float32, shape=\(2, 2\)\)\nexpected: an array"):
+    with pytest.raises(TypeError, match=r"field S\.x is a tile: local_array\(float32, .*\nexpected: an array"):
         struct_of(x=wp.tile[float, 2, 2])
 
 

@@ -246,7 +246,8 @@ def check_extents(t: ArrayType, indices: list[Value]) -> None:
     for axis, index in enumerate(indices):
         extent = t.local_shape[axis] if t.local_shape else 0
         if extent and isinstance(index, Constant) and not -extent <= int(index.value) < extent:
-            raise KernelLookupError(f"index {index.value} of axis {axis} of {t!r}", expected=f"{-extent} to {extent - 1}")
+            shown = f"index {index.value} of axis {axis} of {t!r}"
+            raise KernelLookupError(shown, expected=f"{-extent} to {extent - 1}")
 
 
 def check_component(t: type[Compound], indices: list[Any]) -> None:
