@@ -124,6 +124,18 @@ def refused(body, match):
         wp.launch(wp.Kernel(func=body, key=body.__name__), 1, inputs=[wp.zeros(4), wp.zeros((4, 4)), 1])
 
 
+@pytest.mark.parametrize("device", DEVICES)
+def test_the_length_of_a_tile_is_an_extent_of_others(device):
+    @wp.kernel
+    def sized(out: wp.array2d[D]):
+        t = wp.tile_ones((2, 3), dtype=D)
+        wp.tile_store(out, wp.tile_full((len(wp.tile_transpose(t)), len(t)), float(len(t[0])), dtype=D))
+
+    out = wp.zeros((4, 4), dtype=D, device=device)
+    wp.launch(sized, 1, inputs=[out], device=device, block_dim=1)
+    assert np.array_equal(out.numpy(), np.pad(np.full((3, 2), 3.0), ((0, 1), (0, 2))))
+
+
 def test_views_that_do_not_fit_are_refused():
     def cube(a: wp.array[float], b: wp.array2d[float], n: int):
         wp.tile_transpose(wp.tile_load(a, shape=4))
