@@ -187,6 +187,16 @@ def refused(body, match):
         wp.launch(wp.Kernel(func=body, key=body.__name__), 1, inputs=[wp.zeros(4), wp.zeros((4, 4))])
 
 
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_factor_in_place_of_out_may_be_known_at_run_time(device):
+    @wp.kernel
+    def scaled(a: wp.array2d[D], out: wp.array2d[D]):
+        t = wp.tile_load(a, shape=(2, 2))
+        wp.tile_store(out, wp.tile_matmul(t, t, t[0, 1]) + wp.tile_matmul(t, t, 0.5))
+
+    check(scaled, [rng.normal(size=(2, 2))], lambda a: (a[0, 1] + 0.5) * (a @ a), device)
+
+
 def test_matrices_that_do_not_fit_are_refused():
     def inner(a: wp.array[float], b: wp.array2d[float]):
         wp.tile_matmul(wp.tile_load(b, shape=(2, 3)), wp.tile_load(b, shape=(2, 3)))
@@ -209,6 +219,10 @@ def test_matrices_that_do_not_fit_are_refused():
     def factor(a: wp.array[float], b: wp.array2d[float]):
         wp.tile_axpy(D(1.0), wp.tile_load(a, shape=2), wp.tile_load(a, shape=2))
 
+    def factors(a: wp.array[float], b: wp.array2d[float]):
+        wp.tile_matmul(wp.tile_load(b, shape=(2, 2)), wp.tile_load(b, shape=(2, 2)), 2.0, 3.0)
+
+    refused(factors, "the product has two factors alpha")
     refused(inner, r"the product of tiles of shapes \(2, 3\) and \(2, 3\)")
     refused(out, r"out is of shape \(3, 3\)")
     refused(types, "the product of a tile of float32 and one of float64")

@@ -208,6 +208,36 @@ def test_what_was_there_before_a_sum(device):
     np.testing.assert_allclose(out.numpy(), [*values[:2], values[2] + values[0], values[1]], rtol=1e-15)
 
 
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", [wp.int64, wp.uint32, wp.uint64], ids=wp.types.type_repr)
+def test_offsets_beyond_int32_lie_outside(device, dtype):
+    @wp.kernel
+    def far(a: wp.array[D], at: wp.array(dtype=dtype), out: wp.array[D]):
+        i = wp.tid()
+        t = wp.tile_load(a, shape=2, offset=at[i])
+        wp.tile_store(out, t + D(1.0), offset=2 * i)
+        wp.tile_store(a, wp.tile_ones(2, dtype=D), offset=at[i])
+
+    limits = np.iinfo(dtype)
+    places = np.array([limits.max, min(2**32, limits.max - 1), limits.min if limits.min else 2**31], dtype=dtype)
+    with wp.ScopedDevice(device):
+        a, out = wp.array([5.0, 6.0, 7.0], dtype=D), wp.zeros(6, dtype=D)
+        wp.launch(far, 3, inputs=[a, wp.array(places, dtype=dtype), out], block_dim=1)
+    assert np.array_equal(a.numpy(), [5.0, 6.0, 7.0])
+    assert np.array_equal(out.numpy(), np.ones(6))
+
+
+def test_integers_that_floats_do_not_hold_are_counted():
+    @wp.kernel
+    def counted(out: wp.array[int]):
+        t = wp.tile_arange(9007199254740993, 9007199254740995, dtype=wp.int64)
+        out[0], out[1] = len(t), int(t[1] - t[0])
+
+    out = wp.zeros(2, dtype=int)
+    wp.launch(counted, 1, inputs=[out], block_dim=1)
+    assert np.array_equal(out.numpy(), [2, 1])
+
+
 def refused(body, match, *args):
     with pytest.raises(KernelError, match=match):
         wp.launch(wp.Kernel(func=body, key=body.__name__), 1, inputs=[wp.zeros(4), wp.zeros((4, 4)), *args])
@@ -244,6 +274,12 @@ def test_what_is_no_shape_offset_or_storage_is_refused():
     def empty(a: wp.array[float], b: wp.array2d[float]):
         wp.tile_arange(3, 3)
 
+    def endless(a: wp.array[float], b: wp.array2d[float]):
+        wp.tile_arange(wp.inf)
+
+    def nested(a: wp.array[float], b: wp.array2d[float]):
+        wp.tile_full(2, wp.tile_zeros(3))
+
     refused(late, "the shape of a tile is .*\n.*expected: positive integer constants|the shape of a tile", 3)
     refused(rank, "a tile of 2 dimensions for an array of 1 dimension")
     refused(kind, "storage of a tile is text 'global'")
@@ -254,6 +290,8 @@ def test_what_is_no_shape_offset_or_storage_is_refused():
     refused(number, "what tile_store writes is float32")
     refused(fraction, "array index is 0.5")
     refused(empty, "is empty")
+    refused(endless, r"tile_arange\(inf .*\n(.*\n)*expected: finite numbers|tile_arange")
+    refused(nested, "an element of a tile is local_array")
     with pytest.raises(LaunchError, match=r"wp\.tile_zeros has a meaning in kernels only"):
         wp.tile_zeros(4)
 

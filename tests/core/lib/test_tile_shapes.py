@@ -124,6 +124,18 @@ def refused(body, match):
         wp.launch(wp.Kernel(func=body, key=body.__name__), 1, inputs=[wp.zeros(4), wp.zeros((4, 4)), 1])
 
 
+@pytest.mark.parametrize("device", DEVICES)
+def test_the_length_of_a_tile_is_an_extent_of_others(device):
+    @wp.kernel
+    def sized(out: wp.array2d[D]):
+        t = wp.tile_ones((2, 3), dtype=D)
+        wp.tile_store(out, wp.tile_full((len(wp.tile_transpose(t)), len(t)), float(len(t[0])), dtype=D))
+
+    out = wp.zeros((4, 4), dtype=D, device=device)
+    wp.launch(sized, 1, inputs=[out], device=device, block_dim=1)
+    assert np.array_equal(out.numpy(), np.pad(np.full((3, 2), 3.0), ((0, 1), (0, 2))))
+
+
 def test_views_that_do_not_fit_are_refused():
     def cube(a: wp.array[float], b: wp.array2d[float], n: int):
         wp.tile_transpose(wp.tile_load(a, shape=4))
@@ -150,6 +162,24 @@ def test_views_that_do_not_fit_are_refused():
         t = wp.tile_load(b, shape=(4, 4))
         a[0] = wp.tile_sum(wp.tile_transpose(t)[n:])[0]
 
+    def element(a: wp.array[float], b: wp.array2d[float], n: int):
+        a[0] = wp.tile_zeros((4, 2))[0, 2]
+
+    def written(a: wp.array[float], b: wp.array2d[float], n: int):
+        t = wp.tile_zeros((4, 2))
+        t[-5] += 1.0
+
+    def of_view(a: wp.array[float], b: wp.array2d[float], n: int):
+        wp.tile_transpose(wp.tile_zeros((4, 2)))[2, 0] = 1.0
+
+    def copies(a: wp.array[float], b: wp.array2d[float], n: int):
+        t = wp.tile_zeros((4, 2))
+        t[wp.tile_arange(4, dtype=int), :] = t
+
+    refused(element, r"index 2 of axis 1 of local_array\(float32, shape=\(4, 2\)\)")
+    refused(written, "index -5 of axis 0 of local_array")
+    refused(of_view, "index 2 of an axis of 2")
+    refused(copies, "elements of a tile at the numbers of another are a copy")
     refused(cube, r"the transpose of a tile of shape \(4,\)")
     refused(outside, "2 elements from 3 of an axis of 4")
     refused(count, r"shape \(3, 5\) for a tile of shape \(4, 4\)")

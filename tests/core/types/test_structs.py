@@ -128,6 +128,11 @@ def test_every_name_is_an_identifier_that_python_takes():
     assert {"fields", "defaults", "key", "numpy_dtype", "mro", "self"} <= set(NAMES)
 
 
+def test_fields_that_are_tiles_are_refused():
+    with pytest.raises(TypeError, match=r"field S\.x is a tile: local_array\(float32, .*\nexpected: an array"):
+        struct_of(x=wp.tile[float, 2, 2])
+
+
 def test_structs_are_made_of_their_fields_in_order():
     S = struct_of(x=float)
     assert S(1.0).x == 1.0

@@ -55,7 +55,9 @@ def tile_matmul(
     """
     if not isinstance(precision, str):
         raise KernelTypeError(f"precision is {describe(precision)}", expected="text, as 'default'")
-    if out is not None and not hasattr(out, "type") and not hasattr(out, "view_type"):
+    if is_number(out) or (isinstance(out, Value) and scalars.is_number(out.type)):
+        if not is_one(alpha):
+            raise KernelTypeError("the product has two factors alpha", expected="tile_matmul(a, b, alpha)")
         alpha, out = out, None  # tile_matmul(a, b, alpha)
     left, right = matrix(tr, "a", a), matrix(tr, "b", b)
     (rows, inner), (height, columns) = tile_shape(left), tile_shape(right)

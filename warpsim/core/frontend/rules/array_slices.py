@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from ....errors import KernelTypeError, KernelValueError, counted
+from ....errors import KernelLookupError, KernelTypeError, KernelValueError, counted
 from ...ir.nodes import Constant, Value
 from ...ops import memory
 from ...ops.debug import assert_
@@ -107,6 +107,10 @@ def position(tr: Translator, axis: Axis, index: object) -> Value:
 def from_start(tr: Translator, axis: Axis, index: object) -> Value:
     """An index along an axis, counted from its start."""
     at = _int32(tr, index)
+    if isinstance(at, Constant) and isinstance(axis.length, Constant):
+        extent = int(axis.length.value)
+        if not -extent <= int(at.value) < extent:
+            raise KernelLookupError(f"index {at.value} of an axis of {extent}", expected=f"{-extent} to {extent - 1}")
     if isinstance(at, Constant):
         return tr.emit(TABLE["add"], axis.length, at) if int(at.value) < 0 else at
     below = tr.emit(TABLE["lt"], at, 0)

@@ -311,7 +311,8 @@ def length_of(tr: Translator, args: list[Any]) -> Any:
         return operand.axes[0].length
     if isinstance(operand, Value):
         if isinstance(operand.type, ArrayType):
-            return tr.emit(memory.shape, operand, axis=0)
+            known = operand.type.local_shape
+            return known[0] if known else tr.emit(memory.shape, operand, axis=0)
         if compounds.is_compound(operand.type):
             return operand.type.shape[0]
     if isinstance(operand, (tuple, list, str, compounds.Compound, np.ndarray)):

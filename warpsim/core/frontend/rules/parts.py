@@ -216,6 +216,7 @@ def element_of_slice(tr: Translator, base: ArraySlice, indices: list[Any]) -> An
 def array_element(tr: Translator, base: Value, indices: list[Any]) -> Any:
     t = base.type
     at = [array_index(i) for i in indices[: t.ndim]]
+    check_extents(t, at)
     if len(at) < t.ndim:
         row: Value = tr.emit(memory.view, base, *at)
         note_alias(tr, row, base)
@@ -238,6 +239,15 @@ def array_index(index: object) -> Any:
     if isinstance(index, bool) or not isinstance(index, (int, np.integer)):
         raise KernelTypeError(f"array index is {describe(index)}", expected="an integer")
     return typed_value(int(index))
+
+
+def check_extents(t: ArrayType, indices: list[Value]) -> None:
+    """Refuse constants outside of an array of known extents: other memory of the thread is there."""
+    for axis, index in enumerate(indices):
+        extent = t.local_shape[axis] if t.local_shape else 0
+        if extent and isinstance(index, Constant) and not -extent <= int(index.value) < extent:
+            shown = f"index {index.value} of axis {axis} of {t!r}"
+            raise KernelLookupError(shown, expected=f"{-extent} to {extent - 1}")
 
 
 def check_component(t: type[Compound], indices: list[Any]) -> None:

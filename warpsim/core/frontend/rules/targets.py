@@ -29,6 +29,7 @@ from .parts import (
     Cells,
     array_index,
     check_component,
+    check_extents,
     index_operands,
     parts_of,
     select_components,
@@ -130,6 +131,9 @@ def name_target(tr: Translator, node: ast.Name) -> Local:
 def subscript_target(tr: Translator, base: Local | Element, node: ast.Subscript) -> Any:
     """base[indices] as a target; of a slice of an array a smaller one, or an element of the array."""
     indices = index_operands(tr, node.slice)
+    if any(map(is_tile, indices)):
+        cure = "write them in a loop over the numbers, or to an array with wp.tile_store_indexed"
+        raise KernelTypeError("elements of a tile at the numbers of another are a copy", help=cure)
     view = base if isinstance(base, ArraySlice) else held_slice(tr, base)
     if view is not None:
         return slice_target(tr, view, indices)
@@ -180,6 +184,7 @@ def array_target(tr: Translator, base: Local | Element, indices: list[Any]) -> E
     rank = array.type.ndim
     own = indices[: rank - len(before)]
     at = [*before, *map(array_index, own)]
+    check_extents(array.type, at)
     element = Element(array, at)
     rest = indices[len(own) :]
     if not rest:

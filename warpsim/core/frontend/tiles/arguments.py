@@ -10,6 +10,7 @@ import numpy as np
 from ....errors import KernelTypeError, counted
 from ...ir.builder import constant
 from ...ir.nodes import Constant, Value
+from ...ops.registry import TABLE
 from ...types import scalars, structs
 from ...types.arrays import MAX_NDIM, ArrayType
 from ...types.scalars import int32
@@ -77,13 +78,23 @@ def static_choice(name: str, choice: object, options: tuple[str, ...]) -> str:
 
 
 def offsets(tr: Translator, offset: object, rank: int) -> list[Value]:
-    """An offset along each dimension, as int32; None is zero."""
+    """An offset along each dimension, as int32; None is zero, and one that int32 does not hold lies as far outside."""
     if offset is None:
         return [constant(int32, 0)] * rank
     parts = offset if isinstance(offset, tuple) else (offset,)
     if len(parts) != rank:
         raise KernelTypeError(f"offset of {counted(len(parts), 'number')} for {counted(rank, 'dimension')}")
-    return [integer(tr, part) for part in parts]
+    return [integer(tr, within_int32(tr, array_index(part))) for part in parts]
+
+
+def within_int32(tr: Translator, index: Value) -> Value:
+    """An index of a wider type moved to the ends of int32, which no array reaches; a conversion would wrap."""
+    least, most = np.iinfo(int32).min, np.iinfo(int32).max
+    limits, t = np.iinfo(index.type), index.type
+    if isinstance(index, Constant) or (least <= limits.min and limits.max <= most):
+        return index
+    below = tr.emit(TABLE["min"], index, constant(t, most))
+    return below if limits.min >= least else tr.emit(TABLE["max"], below, constant(t, least))
 
 
 def integer(tr: Translator, operand: object) -> Value:
