@@ -4,7 +4,7 @@ TOPICS = {
     "Cloth and soft bodies": (
         "garment", "cloth_drop", "cloth_on_mesh", "flag", "implicit_cloth", "soft_squash", "soft_stack",
     ),
-    "Rigid bodies": ("block_tower", "plank_bridge", "soft_gripper", "grain_wheel"),
+    "Rigid bodies": ("block_tower", "plank_bridge", "soft_gripper", "grain_wheel", "bucket"),
     "Grains and fluids": (
         "dem_grains", "hourglass", "grain_drum", "sph_dam", "dam_obstacle", "fountain", "water_drop", "water_float",
         "grains_mpi",

@@ -28,6 +28,7 @@ RUNS = {
     "block_tower": ("", 0.0, 1.0),
     "plank_bridge": ("", 0.0, 1.0),
     "grain_wheel": ("", 0.0, 1.0),
+    "bucket": ("", 0.0, 1.0),
     "dem_grains": ("", 0.0, 1.0),
     "sph_dam": ("", 0.0, 1.0),
     "dam_obstacle": ("", 0.0, 1.0),

@@ -25,6 +25,7 @@ SMALL = {
     "hourglass": "--grains 60 --seconds 0.16",
     "soft_squash": "--cells 4 --seconds 0.2 --substeps 4",
     "grain_wheel": "--grains 100 --seconds 0.16",
+    "bucket": "--depth 0.03 --seconds 0.16",
     "block_tower": "--layers 2 --seconds 0.2",
     "plank_bridge": "--seconds 0.2 --fps 40",
     "soft_gripper": "--cells 2 --seconds 0.2 --fps 40",
