@@ -10,7 +10,7 @@ SECONDS = {
     "block_tower": (12.0, 3.0),
     "boat": (20.0, 6.0),
     "bounce_to_target": (4.1, 2.0),
-    "bucket": (40.0, 40.0),
+    "bucket": (33.0, 24.0),
     "cartpole": (6.2, 0.0),
     "cloth_drop": (11.8, 3.0),
     "cloth_on_mesh": (11.1, 9.2),

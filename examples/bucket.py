@@ -15,10 +15,10 @@ from warpsim.solvers import Coupling, JointAxis, Material, ModelBuilder, Scene, 
 from warpsim.solvers.dem.packing import add_grain_pack
 from warpsim.solvers.scene.rotations import rotate
 
-RADIUS, DENSITY = 0.007, 2500.0  # of grains [m], [kg/m^3]
+RADIUS, DENSITY = 0.008, 2500.0  # of grains [m], [kg/m^3]
 LONG, WIDE = 0.3, 0.06  # half the length and width of the bed [m]
 SAND = Material(youngs_modulus=1.0e6, restitution=0.2, friction=0.6, rolling_friction=0.1)
-STEEL = ShapeConfig(mu=0.4, restitution=0.1, density=2000.0)
+STEEL = ShapeConfig(mu=0.4, restitution=0.1, density=7800.0)
 PLATES = {  # of the bucket, around its hinge: lower and upper corners [m]
     "floor": ((0.0, -0.004, -0.054), (0.11, 0.0, 0.054)),
     "back": ((-0.004, -0.004, -0.054), (0.0, 0.08, 0.054)),
@@ -30,7 +30,7 @@ PATH = np.array([  # time [s], x and y [m], angle [rad]
     (1.3, 0.07, 0.03, 0.35), (1.6, 0.08, 0.09, 0.7), (2.1, 0.08, 0.24, 0.7), (9.9, 0.08, 0.24, 0.7),
 ])  # fmt: skip
 YELLOW, COLORS = (0.75, 0.42, 0.03), ((0.46, 0.33, 0.20), (0.33, 0.22, 0.13))
-STEP, REST = 1.6e-3, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)  # of hand-overs [s], a pose
+STEP, REST = 1.2e-3, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)  # of hand-overs [s], a pose
 
 
 def build(depth, device):
@@ -47,7 +47,7 @@ def build(depth, device):
         for side in (1.0, -1.0):
             builder.add_shape_plane(-side * np.array(axis), side * reach * np.array(axis), cfg)
     model = builder.finalize(device)
-    return Coupling(SolverBodies(model, substeps=1), [SolverDEM(model, SAND, substeps=8, rolling="spring")])
+    return Coupling(SolverBodies(model, substeps=1), [SolverDEM(model, SAND, substeps=4, rolling="spring")])
 
 
 def half_angle(angle):
