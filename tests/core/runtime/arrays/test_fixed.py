@@ -1,13 +1,12 @@
 """Attributes that stay, arrays that may be replaced by their like, numbers that are checked when they are set."""
 
-from functools import cached_property
-
 import numpy as np
 import pytest
 
 import warpsim as wp
 from warpsim.core.runtime.arrays.fixed import Fixed, read_only
 from warpsim.errors import BvhError, FixedAttributeError, MeshError, ReadOnlyError
+from warpsim.forks import cached_property
 
 
 def small(value, name):
