@@ -5,7 +5,8 @@ The twin knows neither arrays of warpsim nor its adjoint. Programs whose outcome
 iterations make of the sixteenth digit) are set aside and counted; so are those that are refused. Both counts have a
 bound.
 
-160 programs every day, half of them on the interpreter; WARPSIM_MIXED_PROGRAMS=20000 runs that many others.
+40 programs every day and 160 at night, half of them on the interpreter; WARPSIM_MIXED_PROGRAMS=20000 runs that many
+others.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def device_of(program):
     return "interp" if not MORE and program.seed % 2 and program.threads < 100 else None
 
 
-@pytest.mark.parametrize("chunk", samples.parts(-(-COUNT // CHUNK), MORE or 2))
+@pytest.mark.parametrize("chunk", samples.parts(-(-COUNT // CHUNK), MORE or 1))
 def test_values_and_gradients_of_random_simulations(chunk):
     count, first = min(CHUNK, COUNT - chunk * CHUNK), FIRST + chunk * CHUNK
     programs = [mixed.program(seed) for seed in range(first, first + count)]

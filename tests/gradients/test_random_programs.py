@@ -4,7 +4,7 @@ Every program (see `grammar.smooth`) runs once on a tape and once on perturbed r
 Programs on which differences of several step sizes do not agree, for they have a kink or grow too fast,
 are set aside and counted; so are those that are refused. Both counts have a bound.
 
-200 programs every day and 800 at night, three of four differentiated on the interpreter, which need not compile them;
+40 programs every day and 800 at night, three of four differentiated on the interpreter, which need not compile them;
 WARPSIM_GRADIENT_PROGRAMS=20000 runs that many others, all compiled.
 """
 
@@ -26,7 +26,7 @@ from warpsim.errors import NotDifferentiableError
 pytestmark = pytest.mark.assembled_one_in(19)
 MORE = int(os.environ.get("WARPSIM_GRADIENT_PROGRAMS", "0"))
 COUNT = MORE or 800
-CHUNK = 100
+CHUNK = 40
 SURE = 1e-6  # differences agree to this part of the largest slope, or are no measure
 PHASES = (Phase.generate, Phase.shrink)
 

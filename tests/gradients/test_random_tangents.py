@@ -4,7 +4,7 @@ Duality and symmetry hold to rounding whatever a program does, kinks included, s
 differences; those of gradients are taken where two step sizes agree. Programs that reverse mode refuses are
 left out and counted.
 
-20 programs by day and 80 by night; WARPSIM_TANGENT_PROGRAMS=2000 runs that many others.
+10 programs by day and 80 by night; WARPSIM_TANGENT_PROGRAMS=2000 runs that many others.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from warpsim.errors import NotDifferentiableError
 pytestmark = pytest.mark.assembled_one_in(19)
 MORE = int(os.environ.get("WARPSIM_TANGENT_PROGRAMS", "0"))
 COUNT = MORE or 80
-CHUNK = 20
+CHUNK = 10
 ROUNDING = 1e-9  # of sums that cancel, at numbers up to the largest in play
 STEP = 1e-4
 

@@ -1,6 +1,7 @@
 """Random programs over structures (see `structure_programs`): loss and gradients are those of PyTorch in float64.
 
-40 programs every day, a third of them on the interpreter; WARPSIM_STRUCTURE_PROGRAMS=2000 runs that many others.
+10 programs every day and 40 at night, a third of them on the interpreter; WARPSIM_STRUCTURE_PROGRAMS=2000 runs that
+many others.
 """
 
 import os
@@ -17,7 +18,7 @@ import structure_programs as sp  # noqa: E402 - needs PyTorch
 
 pytestmark = pytest.mark.assembled_one_in(5)
 MORE = int(os.environ.get("WARPSIM_STRUCTURE_PROGRAMS", "0"))
-CHUNK = 20
+CHUNK = 10
 CHECKED = Counter()
 
 
