@@ -43,6 +43,7 @@ def tube(points, radius: float, color=(0.30, 0.33, 0.38), sides: int = 10) -> Su
     return Surface(corners, np.concatenate([*walls, start, end]), shades)
 
 
+@checked
 def tubes(lines: Sequence[Any], radius: float, color: Any = (0.30, 0.33, 0.38), sides: int = 10) -> Surface:
     """Tubes along lines (n, 3) [m] as one surface, such as the cords of a net; see `tube`."""
     rods = [tube(line, radius, color, sides) for line in lines]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from ..arguments import checked
 from ..core.runtime.devices.device import set_device
 from ..errors import SceneFileError
 from .saves import FREE, read_note
@@ -150,6 +151,7 @@ def film_parser(
     return parser
 
 
+@checked
 def film_options(argv: Sequence[str] | None, about: str | None, name: str, **options: Any) -> argparse.Namespace:
     """The options of a command line by `film_parser`; --device becomes the default device of the process."""
     args: argparse.Namespace = film_parser(about, name, **options).parse_args(argv)
@@ -157,6 +159,7 @@ def film_options(argv: Sequence[str] | None, about: str | None, name: str, **opt
     return args
 
 
+@checked
 def add_save_options(parser: argparse.ArgumentParser, name: str) -> None:
     """Let a command line choose --save-every, --resume and --live, see `Saves`; name: of the program, in files."""
     parser.add_argument("--save-every", type=bounded_number(int, above=0), metavar="N")
