@@ -166,8 +166,7 @@ def launch_that_became_long_forks():
 
 @scenario
 def short_launches_are_serial():
-    """But for some now and then, which tell whether forks have become cheaper; in the calmest of some rounds, as what
-    other programs take of a launch counts as its length."""
+    """But for some now and then, which tell whether forks have become cheaper; in the calmest of some rounds."""
     get_pool().always_fork(False)
     assert any(flags_of([lambda flags: 0.0] * 2000).count([0, 0]) > 1200 for _ in range(8))
     assert 1 <= sum(recorded(2, 1, 2)[0][2] for _ in range(5000)) < 500
