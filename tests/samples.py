@@ -1,8 +1,8 @@
 """Samples: of many things one in n, chosen by their names, so that every run of a tree takes the same ones.
 
 A sample runs where all would say little more and take long. Of tests that compile kernels or simulate, and have many
-cases, some cases run by day: a test keeps all of its first few, and one in some of the others (`resting_by_day`). Of
-random programs the first parts run by day. `pytest --one-in 3` runs one test in three, and cuda_assembly assembles one
+cases, some cases run by day: a few of each test, and one in eight of the others (`resting_by_day`). Of random programs
+the first parts run by day. `pytest --one-in 3` runs one test in three, and cuda_assembly assembles one
 in some of the kernels that only tests have and of adjoints. `pytest --nightly` and `bash .ci/run --all` take all.
 """
 

@@ -9,8 +9,8 @@ import numpy as np
 from ...forks import cached_property
 from ...arguments import checked
 from ...core.language import array, atomic_add, atomic_max, dot, float64, int32, kernel, launch, min, sqrt, tid, zeros
-from ...geometry.hash_grid.neighbors import nearest_image
 from ...errors import StateError
+from ...geometry.hash_grid.neighbors import nearest_image
 from ..neighbours.verlet_list import position
 from ..particles.statistics import ParticleStatistics
 from .grains import SOLID
