@@ -1,12 +1,11 @@
 """`pytest -m device` runs the suite on a GPU, or says why it cannot."""
 
-import subprocess
-import sys
 from types import SimpleNamespace
 
 import device_run
 import pytest
 from cuda_simulator import simulator
+from pytest_run import run_pytest
 
 from warpsim.core.runtime.devices.cuda import driver
 
@@ -25,16 +24,10 @@ def test_expressions_that_ask_for_a_device(expression, answer):
     assert device_run.wanted(config) is answer
 
 
-def run(*arguments):
-    """What pytest says of a run of its own."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--assembly=off", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=device_run.TESTS.parent)
-
-
 def test_without_a_gpu_it_fails_and_says_why():
     if not driver.reason():
         pytest.skip("there is a GPU, or a simulated one")
-    done = run("-m", "device", "tests/test_assets.py")
+    done = run_pytest("-m", "device", "tests/test_assets.py")
     assert done.returncode == pytest.ExitCode.USAGE_ERROR
     assert f"-m device needs a GPU: {driver.reason()}" in done.stderr
 
@@ -42,5 +35,6 @@ def test_without_a_gpu_it_fails_and_says_why():
 def test_it_chooses_what_a_device_has_a_part_in():
     if why := simulator.missing():
         pytest.skip(why)
-    done = run("-m", "device", "--simulated-cuda", "--co", "tests/test_assets.py", "tests/core/lib/test_special.py")
+    chosen = ("tests/test_assets.py", "tests/core/lib/test_special.py")
+    done = run_pytest("-m", "device", "--simulated-cuda", "--co", *chosen)
     assert "test_special.py::" in done.stdout and "test_assets.py::" not in done.stdout, done.stdout + done.stderr

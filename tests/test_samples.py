@@ -1,11 +1,13 @@
 """A sample of the tests is the same in every run, and parts of it are even."""
 
-import subprocess
-import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import samples
+from pytest_run import run_pytest
+
+SOME = Path(__file__).parent / "core" / "lib" / "test_special.py"
 
 
 def test_samples_have_about_their_share_and_no_name_changes_side():
@@ -16,16 +18,13 @@ def test_samples_have_about_their_share_and_no_name_changes_side():
     assert all(samples.belongs(name, 1) for name in names)
 
 
-def test_one_test_in_n_runs_and_the_others_are_told_as_deselected(request):
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--assembly=off", "--co", "--one-in"]
-    tests = request.config.rootpath / "tests/core/lib/test_special.py"
-
+def test_one_test_in_n_runs_and_the_others_are_told_as_deselected():
     def collected(one_in):
-        said = subprocess.check_output([*command, one_in, tests], text=True, cwd=request.config.rootpath)
+        said = run_pytest("--co", "--one-in", one_in, SOME).stdout
         return {line for line in said.splitlines() if "::" in line}, said
 
-    everything, _ = collected("1")
-    sample, said = collected("3")
+    everything, _ = collected(1)
+    sample, said = collected(3)
     assert sample == {name for name in everything if samples.belongs(name, 3)}
     assert 0 < len(sample) < len(everything)
     assert f"{len(everything) - len(sample)} deselected" in said
@@ -48,8 +47,6 @@ def test_by_day_slow_tests_run_a_few_cases_and_quick_ones_all(folder):
     assert [item.nodeid for item in resting] == [item.nodeid for item in samples.resting_by_day(many[::-1])]
 
 
-def test_who_asks_for_certain_tests_gets_every_case(request):
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--assembly=off", "--co"]
-    tests = request.config.rootpath / "tests/core/lib/test_special.py"
-    said = subprocess.check_output([*command, tests], text=True, cwd=request.config.rootpath)
-    assert "deselected" not in said
+def test_who_asks_for_certain_tests_gets_every_case():
+    said = run_pytest("--co", SOME).stdout
+    assert "tests collected" in said and "deselected" not in said

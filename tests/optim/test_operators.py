@@ -171,14 +171,15 @@ def test_entries_in_any_order_and_more_than_once():
 
 
 def test_a_matrix_in_compressed_rows_keeps_its_pattern():
-    """It notices what becomes of its arrays; values may be written to and replaced."""
+    """It notices what becomes of its arrays, on a GPU what replaces them; values may be written to and replaced."""
     matrix = sparse.csr_matrix(np.arange(1.0, 10.0).reshape(3, 3))
     for name in ("offsets", "columns"):
         A = CsrMatrix.from_scipy(matrix)
         old = getattr(A, name)
-        old.assign(old.numpy()[::-1].copy())
-        with pytest.raises(ArrayError, match=f"^offsets|{name} of a CsrMatrix changed since it was made"):
-            A.operator()
+        if old.device.shares_host_memory:
+            old.assign(old.numpy()[::-1].copy())
+            with pytest.raises(ArrayError, match=f"^offsets|{name} of a CsrMatrix changed since it was made"):
+                A.operator()
         A = CsrMatrix.from_scipy(matrix)
         old = getattr(A, name)
         setattr(A, name, wp.zeros_like(old))
@@ -189,8 +190,9 @@ def test_a_matrix_in_compressed_rows_keeps_its_pattern():
             A.operator()
         setattr(A, name, old)
         assert A.diagonal().tolist() == [1.0, 5.0, 9.0]
-        with pytest.raises(ValueError, match="read-only"):
-            getattr(A.matrix(), name).numpy()[:] = 0
+        if old.device.shares_host_memory:
+            with pytest.raises(ValueError, match="read-only"):
+                getattr(A.matrix(), name).numpy()[:] = 0
     A.values.assign(2.0 * A.values.numpy())
     assert A.diagonal().tolist() == [2.0, 10.0, 18.0]
     A.values = wp.full(9, 7.0, wp.float64)

@@ -16,6 +16,8 @@ from collections.abc import Callable, Collection, Mapping, Set
 from types import NoneType
 from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
+
 from ....errors import ArrayError, FixedAttributeError, WarpsimError, shown
 from ....forks import cached_property
 from ...types.arrays import type_name
@@ -121,7 +123,8 @@ class PrivateCopy:
     """A read-only copy of a user's indices, for launches to work on, and a look at whether those are still the same.
 
     Of large arrays each look compares another part, so that it costs little beside what it is for; who changes them
-    gets what the copy gives until it is found out. Nothing is compared where the host cannot look, nor in captures.
+    gets what the copy gives until it is found out. Where the host cannot look, only an array that replaces the source
+    is compared, once; in captures nothing is.
     """
 
     def __init__(self, source: array):
@@ -131,14 +134,24 @@ class PrivateCopy:
 
     def matches(self, source: array) -> bool:
         """Whether an array still holds the numbers of the copy."""
-        if not source.device.shares_host_memory or current_graph() is not None:
+        if current_graph() is not None:
             return True
-        mine, theirs, count = self.array._data, source._data, len(source._data)
-        if source is not self._source or count <= _PART:
-            return len(mine) == count and bool((mine == theirs).all())
-        first = self._next
-        self._next = first + _PART if first + _PART < count else 0
-        return bool((mine[first : first + _PART] == theirs[first : first + _PART]).all())
+        if source is not self._source:
+            if not np.array_equal(_numbers(self.array), _numbers(source)):
+                return False
+            self._source = source
+        return not source.device.shares_host_memory or self._next_part_matches()
+
+    def _next_part_matches(self) -> bool:
+        mine, theirs = self.array._data, self._source._data
+        part = slice(self._next, self._next + _PART)
+        self._next = part.stop if part.stop < len(mine) else 0
+        return np.array_equal(mine[part], theirs[part])
+
+
+def _numbers(a: array) -> np.ndarray:
+    """The numbers of an array, to read and not to keep."""
+    return a._data if a.device.shares_host_memory else a.numpy()
 
 
 def read_only(a: array) -> array:
