@@ -34,6 +34,7 @@ ELSEWHERE = {
     "test_map.py": "text of the package",
     "test_public_api.py": "names",
     "test_readme.py": "text and programs in processes of their own",
+    "test_replaced_attributes.py": "attributes of objects on the CPU",
     "test_site.py": "pages",
     "test_typing.py": "programs that are read, not run",
     "test_wheel.py": "processes of their own",
