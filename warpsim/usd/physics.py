@@ -14,7 +14,7 @@ from typing import Any
 from pxr import Usd, UsdPhysics, UsdShade
 
 CLOTH, SOFT, COLLIDER, RIGID = "cloth", "soft", "collider", "rigid"
-"""Roles; `RIGID` is a body that physics moves, which no solver here does."""
+"""Roles; `RIGID` is a body that forces move."""
 
 _NUMBERS = {  # by the last part of an attribute's name: our name, and powers of mass and length in its unit
     "mass": ("mass", 1, 0),

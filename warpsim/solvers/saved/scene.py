@@ -33,8 +33,8 @@ class Scene:
     its settings and with all that it hands on from step to step. What things share stays shared: models, states of one
     solver, arrays that stand in two places.
 
-    A scene holds solvers with their models, states, controls and contacts, oceans, foam and floats; materials, fluids
-    and streams; meshes and volumes; arrays of numbers and vectors, NumPy's arrays and random generators; numbers,
+    A scene holds solvers with their models, states, controls and contacts, oceans and foam; materials, fluids and
+    streams; meshes and volumes; arrays of numbers and vectors, NumPy's arrays and random generators; numbers,
     texts, None, and lists, tuples and dictionaries of those. Gradients, tapes and graphs are not part of it, nor are
     views: a view comes back as an array of its own. A mesh gets a new tree, so that where two faces are equally near a
     query may find the other one, if the mesh had been refitted.

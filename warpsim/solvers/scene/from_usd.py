@@ -200,7 +200,7 @@ def _by_physics(scene: UsdScene) -> dict[str, tuple[str, Mapping[str, Any]]]:
     rigid = [path for path, role in roles.items() if role == "rigid"]
     if rigid:
         raise ModelError(
-            f"{rigid[0]} is a rigid body that forces move, which no solver here does ({len(rigid)} such prims)\n"
+            f"{rigid[0]} is a rigid body that forces move; add_usd reads none of those ({len(rigid)} such prims)\n"
             "help: make it kinematic in the file, or name what takes part: add_usd(..., colliders=...)"
         )
     chosen: dict[str, tuple[str, Mapping[str, Any]]] = {p: (_ROLES[role], {}) for p, role in roles.items() if role}
