@@ -9,7 +9,7 @@ EXAMPLE = "soft_identify"
 
 
 def test_the_material_is_found(example, run, tmp_path):
-    solution = run("--seconds", 0.5, "--substeps", 6)
+    solution = run("--seconds", 0.25, "--substeps", 4)
     young, poisson = soft.elastic_constants(*(values[0] for values in solution.values.values()))
     assert young == pytest.approx(example.TRUE[0], rel=0.02) and poisson == pytest.approx(example.TRUE[1], abs=0.03)
     assert solution.loss < 1.05**2, "more than noise is left"

@@ -38,3 +38,12 @@ def test_indexed_arrays_and_arrays_without_elements():
 def test_mirrors_stand_to_cache_lines_as_their_arrays_do():
     a = wp.zeros(100, dtype=float)[3:]
     assert Mirror([a]).of(a).ptr % 64 == a.ptr % 64
+
+
+def test_an_array_is_mirrored_by_one_array_and_memory_of_another_type_by_its_own():
+    a = wp.zeros(6, dtype=wp.float32)
+    mirror = Mirror([a])
+    assert mirror.of(a) is mirror.of(a)
+    bits = a.view(wp.int32)
+    assert mirror.of(bits).dtype is wp.int32 and mirror.of(a).dtype is wp.float32
+    assert mirror.of(bits).ptr == mirror.of(a).ptr == mirror.of(a[:3]).ptr

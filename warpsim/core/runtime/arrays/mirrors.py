@@ -18,6 +18,8 @@ class Mirror:
     def __init__(self, arrays: Iterable[array | indexedarray], beside: Mirror | None = None):
         known = None if beside is None else beside._doubles
         self._doubles: Doubles = Doubles((a._array._data for a in arrays), beside=known)
+        self._known: dict[int, tuple[np.ndarray, array]] = {}
+        """The mirrors that were asked for, by the id of the memory; that is held, so that its id stays its own."""
 
     def set(self, a: array | indexedarray, numbers: np.ndarray) -> None:
         """Write into the mirror of an array."""
@@ -49,4 +51,8 @@ class Mirror:
         """The mirror of one of the arrays, or of a view of one: the same shape, strides and dtype."""
         if isinstance(a, indexedarray):
             return indexedarray(self.of(a.data), a.indices)
-        return array._wrap(self._doubles.of(a._data), a.dtype, a.device)
+        data, mirror = self._known.get(id(a._data), (None, None))
+        if mirror is None or mirror.dtype is not a.dtype:
+            data, mirror = a._data, array._wrap(self._doubles.of(a._data), a.dtype, a.device)
+            self._known[id(data)] = data, mirror
+        return mirror
