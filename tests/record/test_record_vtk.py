@@ -90,6 +90,25 @@ def test_what_stands_still_is_written_once(tmp_path):
     assert np.abs(np.linalg.norm(read_vtk(tmp_path / "vtk" / files[-1])[1] - [0, 1, 0], axis=1) - 0.3).max() < 1e-6
 
 
+def test_what_stood_still_keeps_its_file_in_a_recording_that_goes_on(tmp_path):
+    """Unless it stands elsewhere by then, or its file is gone."""
+    model = everything()
+    state, control = model.state(), model.control()
+
+    def record(first, frames):
+        with Recorder(tmp_path, [VtkSeries()], first_frame=first) as recorder:
+            for frame in range(first, frames):
+                recorder.frame(state, 0.1 * frame, control=control)
+        return [path.name for _, path in listed(tmp_path / "shapes.pvd")]
+
+    assert record(0, 4) == ["shapes_000000.vtp"] * 4
+    assert record(3, 6) == ["shapes_000000.vtp"] * 6
+    control.set_shape(0, position=(0.0, 1.0, 0.0))
+    assert record(4, 7) == ["shapes_000000.vtp"] * 4 + ["shapes_000004.vtp"] * 3
+    (tmp_path / "vtk" / "shapes_000004.vtp").unlink()
+    assert record(6, 8)[-2:] == ["shapes_000006.vtp"] * 2
+
+
 @pytest.mark.parametrize("kind", ["f2", "f4", "f8", ">f4", "i1", "u1", "i4", "u4", "i8", "u8", "?"])
 def test_arrays_of_any_type(tmp_path, kind):
     rng = np.random.default_rng(0)

@@ -53,6 +53,18 @@ def test_points_land_where_they_were_put(layered, name):
             np.testing.assert_allclose(found, expected, atol=1e-5 * scene.unit * 100)
 
 
+@pytest.mark.parametrize("number", [float, np.float32], ids=["double", "single"])
+def test_time_codes_that_rounding_moves_are_whole(tmp_path, number):
+    """So that the viewer, which shows every time code that has a sample, finds none beside those of the original."""
+    original = shot(tmp_path / "shot.usdc", "Z", 0.01)
+    with read_scene(original) as scene, UsdLayerWriter(tmp_path / "sim.usda", scene) as layer:
+        step = number(1.0 / RATE)
+        codes = [layer.frame(number(k) * step) for k in range(60)]
+        layer.points("/World/dust", *moved(scene, "/World/dust", 0.0))
+        assert codes == [FIRST + k for k in range(60)]
+        assert layer.frame(60.5 / RATE) == pytest.approx(FIRST + 60.5, abs=1e-9)
+
+
 def test_copies_move_as_a_whole(layered):
     original, path = layered
     stage = Usd.Stage.Open(str(path))

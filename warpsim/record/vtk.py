@@ -6,6 +6,7 @@ HDF5 then opens nothing; here all frames but the last are whole, and so is the l
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,13 +17,15 @@ import numpy as np
 
 from ..atomic_file import AtomicFile
 from .body import Body, Frame
-from .series import check_follows, clear_from, file_name
+from .series import check_follows, clear_from, file_name, frame_of
 
 _TYPES = {"f4": "Float32", "f8": "Float64", "i1": "Int8", "i2": "Int16", "i4": "Int32", "i8": "Int64", "u1": "UInt8"}
 _TYPES |= {"u2": "UInt16", "u4": "UInt32", "u8": "UInt64"}
 _TETRAHEDRON = 10  # VTK's number of the type of cell
 _FOLDER = "vtk"
-_ENTRY = re.compile(r"<DataSet .*/><!-- frame (\d+) -->")
+_ENTRY = re.compile(
+    r'<DataSet timestep="(?P<time>[^"]*)" part="0" file="vtk/(?P<file>[\w.]+)"/><!-- frame (?P<frame>\d+) -->', re.ASCII
+)
 
 
 class VtkSeries:
@@ -31,7 +34,7 @@ class VtkSeries:
     Balls become vertices, with arrays "radius", "velocity", "id" where their number may change, and those that the
     recorder has; triangles become polygons, tetrahedra cells of an unstructured grid. Numbers are stored as they are,
     uncompressed: float32 of a model of single precision, float64 of one of double. A body that stands still is written
-    once.
+    once, also where a recording goes on.
     """
 
     def begin(self, folder: Path, first_frame: int) -> None:
@@ -44,15 +47,16 @@ class VtkSeries:
             else:
                 path.unlink()
         if first_frame:
-            frames = [int(_ENTRY.fullmatch(entries[-1])[1]) for entries in self._entries.values() if entries]  # type: ignore[index]
+            frames = [int(_ENTRY.fullmatch(e[-1])["frame"]) for e in self._entries.values() if e]  # type: ignore[index]
             check_follows(max(frames, default=-1) + 1, first_frame, f"the VTK series in {str(folder)!r}")
         clear_from(folder / _FOLDER, first_frame, (".vtp", ".vtu"))
         self._last: dict[str, str] = {}
+        self._standing = {name: _standing(entries) for name, entries in self._entries.items()}
 
     def write(self, frame: Frame) -> None:
         """See `Format`."""
         for body in frame.bodies:
-            if not (body.is_still and body.name in self._last):
+            if not self._is_written(body):
                 ending = ".vtu" if body.cells is not None and body.cells.shape[1] == 4 else ".vtp"
                 name = file_name(body.name, frame.number, ending)
                 with AtomicFile(self._folder / _FOLDER / name, durable=False) as path, open(path, "wb") as file:
@@ -68,6 +72,19 @@ class VtkSeries:
     def close(self) -> None:
         """See `Format`."""
 
+    def _is_written(self, body: Body) -> bool:
+        """Whether the last file of a body has it. In the first frame of a recording that goes on, its bytes tell."""
+        standing = self._standing.pop(body.name, None)
+        if standing is None:
+            return body.is_still and body.name in self._last
+        name, time = standing
+        path, content = self._folder / _FOLDER / name, io.BytesIO()
+        write_body(content, body, time)
+        if not path.is_file() or path.read_bytes() != content.getvalue():
+            return False
+        self._last[body.name] = name
+        return True
+
 
 def _collection(entries: list[str]) -> str:
     head = '<?xml version="1.0"?>\n<VTKFile type="Collection" version="1.0" byte_order="LittleEndian">\n<Collection>\n'
@@ -77,7 +94,16 @@ def _collection(entries: list[str]) -> str:
 def _entries_before(path: Path, first_frame: int) -> list[str]:
     """The lines of a .pvd file for frames that stay."""
     lines = [(line, _ENTRY.fullmatch(line)) for line in path.read_text(encoding="ascii").splitlines()]
-    return [line for line, match in lines if match and int(match[1]) < first_frame]
+    return [line for line, match in lines if match and int(match["frame"]) < first_frame]
+
+
+def _standing(entries: list[str]) -> tuple[str, float] | None:
+    """The file and its time of a body that stood still in the last of these entries: it is that of a frame before."""
+    matches = [match for match in map(_ENTRY.fullmatch, entries) if match]
+    if not matches or frame_of(matches[-1]["file"]) == int(matches[-1]["frame"]):
+        return None
+    name = matches[-1]["file"]
+    return name, next(float(match["time"]) for match in matches if match["file"] == name)
 
 
 def write_body(file: BinaryIO, body: Body, time: float) -> None:

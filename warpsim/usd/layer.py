@@ -36,6 +36,7 @@ _TYPES = {
 }
 _WHO = "UsdLayerWriter"
 _BESIDE = 0.25  # time codes by which a moving frame is looked at before and behind
+_NEAR = 1.0e-4  # time codes by which the seconds of a frame may miss a whole one, by rounding
 
 
 class UsdLayerWriter:
@@ -84,9 +85,14 @@ class UsdLayerWriter:
 
     @checked
     def frame(self, seconds: float) -> float:
-        """Begin the frame at a time of the scene [s], later than the one before; returns its time code."""
+        """Begin the frame at a time of the scene [s], later than the one before; returns its time code.
+
+        Codes that rounding keeps from whole numbers become whole: programs show those, and the stage has its own there.
+        """
         layer = self._open()
         code = self._scene.start + float(seconds) * self._scene.fps
+        if np.isfinite(code) and abs(code - round(code)) < _NEAR:
+            code = float(round(code))
         if not np.isfinite(code) or (self._codes and code <= self._codes[-1]):
             before = self._seconds if self._codes else "none"
             raise UsdError(f"{_WHO}: frame at {seconds} s, expected later than the one before ({before} s)")
