@@ -41,6 +41,18 @@ def test_a_script_of_a_few_frames(tmp_path):
     assert (ground[:, 1] == 0).all() and np.ptp(ground[:, 0]) == np.ptp(ground[:, 2]) == 8
 
 
+def test_frames_are_at_whole_time_codes(tmp_path):
+    renderer, seconds = wp.render.UsdRenderer(str(tmp_path / "a.usda"), fps=60), 0.0
+    for _ in range(50):
+        renderer.begin_frame(seconds)
+        renderer.render_sphere("ball", (seconds, 0, 0), UPRIGHT, 0.5)
+        renderer.end_frame()
+        seconds += 1.0 / 60.0
+    assert any(60.0 * sum([1.0 / 60.0] * k) != k for k in range(50)), "no rounding error to take away"
+    ball = UsdGeom.Sphere(renderer.stage.GetPrimAtPath("/root/ball"))
+    assert UsdGeom.Xformable(ball).GetTimeSamples() == list(range(50))
+
+
 @pytest.mark.parametrize(("kind", "half"), [("capsule", 0.5), ("cylinder", 0.5), ("cone", 0.5)])
 @pytest.mark.parametrize("axis", range(3))
 def test_round_shapes_lie_along_their_axis(tmp_path, kind, half, axis):

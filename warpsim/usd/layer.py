@@ -90,9 +90,7 @@ class UsdLayerWriter:
         Codes that rounding keeps from whole numbers become whole: programs show those, and the stage has its own there.
         """
         layer = self._open()
-        code = self._scene.start + float(seconds) * self._scene.fps
-        if np.isfinite(code) and abs(code - round(code)) < _NEAR:
-            code = float(round(code))
+        code = whole_code(self._scene.start + float(seconds) * self._scene.fps)
         if not np.isfinite(code) or (self._codes and code <= self._codes[-1]):
             before = self._seconds if self._codes else "none"
             raise UsdError(f"{_WHO}: frame at {seconds} s, expected later than the one before ({before} s)")
@@ -237,6 +235,11 @@ class _Over:
     def _attribute(self, path: str, name: str) -> Sdf.AttributeSpec:
         spec = self._layer.GetAttributeAtPath(Sdf.Path(path).AppendProperty(name))
         return spec or Sdf.AttributeSpec(Sdf.CreatePrimInLayer(self._layer, path), name, _TYPES[name])
+
+
+def whole_code(code: float) -> float:
+    """A time code, as a whole number where rounding alone keeps it from one."""
+    return float(round(code)) if np.isfinite(code) and abs(code - round(code)) < _NEAR else code
 
 
 def _solve(rows: np.ndarray, placement: np.ndarray, path: str) -> np.ndarray:

@@ -17,6 +17,7 @@ from pxr import Gf, Sdf, Usd, UsdGeom, Vt
 from ..arguments import checked
 from ..core.language import array
 from ..errors import ArgumentTypeError
+from ..usd.layer import whole_code
 from ..usd.saving import save
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class UsdRenderer:
     def begin_frame(self, time: float) -> None:
         """What is drawn from now on is at a time [s]."""
         self.time = float(time)
-        code = self.time * self.fps
+        code = whole_code(self.time * self.fps)
         self.moment = Usd.TimeCode(code)
         first = not self.stage.HasAuthoredTimeCodeRange()
         self.stage.SetStartTimeCode(code if first else min(code, self.stage.GetStartTimeCode()))

@@ -25,3 +25,10 @@ def test_states_of_another_model_are_refused(solver, count):
     solver = SOLVERS[solver](model_of(3))
     with pytest.raises(StateError, match="state belongs to another model"):
         solver.statistics(model_of(count).state())
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_they_show_what_can_be_asked(solver):
+    model = model_of(3)
+    shown = repr(SOLVERS[solver](model).statistics(model.state()))
+    assert "Statistics of 3 particles: " in shown and "kinetic_energy, " in shown and " at 0x" not in shown

@@ -32,6 +32,7 @@ def test_patterns_choose(builder, path):
     assert list(bodies.shapes) == [f"/World/figure/{n}" for n in ("body", "head", "ball")]
     assert bodies.simulated == [f"/World/{n}" for n in ("clothes/dress", "jelly", "dust", "hair", "stones")]
     assert set(bodies.particles) - set(bodies.simulated) == {"/World/figure/chest"}
+    assert "/World/dust: 5 particles, " in repr(bodies) and "/World/figure/ball: shape 2" in repr(bodies)
     model = builder.finalize()
     types = [ShapeType(t) for t in model.shape_type]
     assert types == [ShapeType.MESH, ShapeType.MESH, ShapeType.SPHERE]

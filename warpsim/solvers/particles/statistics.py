@@ -12,6 +12,7 @@ from ...core.language import array, float64, int32, vec3d
 from ...core.language import atomic_add, atomic_min, cross, dot, full, kernel, launch, tid, zeros
 
 from ...core.runtime.arrays.fixed import Fixed
+from ...errors import counted
 from ..scene.checks import check_own
 from ..scene.state import State
 
@@ -32,6 +33,11 @@ class ParticleStatistics(Fixed):
     def __init__(self, model: Model, state: State):
         check_own(model, "state", state, State)
         self._model, self._state = model, state
+
+    def __repr__(self) -> str:
+        parts = ((name, getattr(type(self), name)) for name in dir(type(self)) if name[0] != "_")
+        names = [name for name, part in parts if isinstance(part, property | cached_property)]
+        return f"<{type(self).__name__} of {counted(len(self._state.particle_q), 'particle')}: {', '.join(names)}>"
 
     @property
     def model(self) -> Model:

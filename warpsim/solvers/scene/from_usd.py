@@ -15,7 +15,7 @@ import numpy as np
 
 from ...arguments import checked
 from ...core.language import array, int32, vec3
-from ...errors import ModelError, StateError
+from ...errors import ModelError, StateError, counted
 from ...geometry.mesh.mesh import Mesh
 from ...usd.layer import UsdLayerWriter
 from ...usd.movement import DEFORMING, STILL
@@ -41,7 +41,7 @@ _WATER = 1000.0  # [kg/m^3]
 _LISTED = 8
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class UsdBodies:
     """What `ModelBuilder.add_usd` made of a scene, by the paths of prims.
 
@@ -53,7 +53,12 @@ class UsdBodies:
     particles: dict[str, np.ndarray] = field(default_factory=dict)
     shapes: dict[str, int] = field(default_factory=dict)
     simulated: list[str] = field(default_factory=list)
-    turns: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
+    turns: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        numbers = [f"{path}: {counted(int((own >= 0).sum()), 'particle')}" for path, own in self.particles.items()]
+        numbers += [f"{path}: shape {shape}" for path, shape in self.shapes.items()]
+        return f"<UsdBodies {', '.join(numbers)}>"
 
     @checked
     def move(self, state: State, control: Control | None, seconds: float, dt: float) -> None:
@@ -319,7 +324,8 @@ def _add_surface(builder: ModelBuilder, bodies: UsdBodies, prim: UsdPrim, option
     if options:
         raise ModelError(
             f"{prim.path} is a surface of particles and takes no {sorted(options)[0]}\n"
-            "expected: subset, particle_radius; friction is that of SurfaceContacts"
+            "expected: subset, particle_radius; friction is that of SurfaceContacts\n"
+            "help: give the prim a pattern of its own, beside that of the prims that are shapes"
         )
     added = builder.add_particles(prim.points[used], velocity, 0.0, radius)
     builder.add_triangles(added.start + corners.reshape(-1, 3))
