@@ -25,7 +25,7 @@ def stone(example, target, time, wait):
     return velocity
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_jet_flies_about_as_a_stone_does(example, run, no_picture):
     solution, misses = run()
     assert misses[-1] < 1e-5 and len(misses) < 8
