@@ -6,14 +6,20 @@ import sys
 from types import CodeType, FrameType
 from typing import NamedTuple
 
+_latest: CodeType | None = None  # code outside of this package: most calls stand where the one before did
+
 
 def user_frame(inside: int) -> FrameType:
     """The frame of the nearest call that stands outside this package.
 
     inside: how many frames above the caller are the package's for certain, and not looked at.
     """
+    global _latest
     frame = sys._getframe(inside + 2)
-    while frame.f_globals.get("__name__", "").startswith("warpsim.") and frame.f_back is not None:
+    while frame.f_code is not _latest and frame.f_back is not None:
+        if not frame.f_globals.get("__name__", "").startswith("warpsim."):
+            _latest = frame.f_code
+            break
         frame = frame.f_back
     return frame
 

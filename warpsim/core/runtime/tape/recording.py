@@ -92,14 +92,15 @@ def run_plain(call: tuple[Any, ...]) -> bool:
                 break
     for k in plain.writes:
         memory = arrays[k]._memory
+        if not memory.reads and (memory.known is known or memory.take(known)):
+            continue
         if memory.reads and not apart:
             if is_entangled(plain, arrays):
                 return False
             apart = True
-        if memory.reads or (memory.known is not known and not memory.take(known)):
-            writer = writer_of(needs.arrays, CallSite(frame.f_code, frame.f_lasti))
-            if announce_write(arrays[k], tapes, writer):
-                watched = [*(watched or ()), arrays[k]]
+        writer = writer_of(needs.arrays, CallSite(frame.f_code, frame.f_lasti))
+        if announce_write(arrays[k], tapes, writer):
+            watched = [*(watched or ()), arrays[k]]
     if total <= launcher.direct_limit:
         launcher.function(block, 0, total, 0)
     else:
