@@ -112,8 +112,7 @@ def run_plain(call: tuple[Any, ...]) -> bool:
             a._memory.read(a, known, CallSite(frame.f_code, frame.f_lasti))
     if tapes:
         fixed = (*args,) if arrays is args else tuple(map(freeze, args))
-        code, offset = frame.f_code, frame.f_lasti
-        entry = (needs, launcher, dim, fixed, input_count, deterministic, reads, code, offset, noted)
+        entry = (needs, launcher, dim, fixed, input_count, deterministic, reads, frame.f_code, frame.f_lasti, noted)
         tapes[0].log.append(new_entry(LaunchEntry, entry))
     return True
 
