@@ -109,6 +109,21 @@ def test_what_stood_still_keeps_its_file_in_a_recording_that_goes_on(tmp_path):
     assert record(6, 8)[-2:] == ["shapes_000006.vtp"] * 2
 
 
+def test_a_damaged_time_is_no_frame(tmp_path):
+    """A recording that goes on begins where the frames that can be read end, or says that some are missing."""
+    state = everything().state()
+    with Recorder(tmp_path, [VtkSeries()]) as recorder:
+        for frame in range(3):
+            recorder.frame(state, 1.0e-7 * frame)
+    for listing in tmp_path.glob("*.pvd"):
+        listing.write_text(listing.read_text().replace('timestep="2e-07"', 'timestep="2e-0.7x"'))
+    with pytest.raises(RecordError, match="VTK series"):
+        Recorder(tmp_path, [VtkSeries()], first_frame=3).__enter__()
+    with Recorder(tmp_path, [VtkSeries()], first_frame=2) as recorder:
+        recorder.frame(state, 2.0e-7)
+    assert [time for time, _ in listed(tmp_path / "particles.pvd")] == [0.0, 1.0e-7, 2.0e-7]
+
+
 @pytest.mark.parametrize("kind", ["f2", "f4", "f8", ">f4", "i1", "u1", "i4", "u4", "i8", "u8", "?"])
 def test_arrays_of_any_type(tmp_path, kind):
     rng = np.random.default_rng(0)

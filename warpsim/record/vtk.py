@@ -24,7 +24,9 @@ _TYPES |= {"u2": "UInt16", "u4": "UInt32", "u8": "UInt64"}
 _TETRAHEDRON = 10  # VTK's number of the type of cell
 _FOLDER = "vtk"
 _ENTRY = re.compile(
-    r'<DataSet timestep="(?P<time>[^"]*)" part="0" file="vtk/(?P<file>[\w.]+)"/><!-- frame (?P<frame>\d+) -->', re.ASCII
+    r'<DataSet timestep="(?P<time>-?\d+(\.\d+)?(e[-+]\d+)?)" part="0" file="vtk/(?P<file>[\w.]+)"/>'
+    r"<!-- frame (?P<frame>\d+) -->",
+    re.ASCII,
 )
 
 
