@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from ...core.language import Float, Vec, array, dot, func, length, max, min, sqrt
+from ...core.language import Float, Vec, array, dot, func, length, max, min, sqrt, where
 from .laws import LAWS
 from .materials import COHESION, DAMPING, ROLLING, SLIDING, STICKING
 
@@ -29,19 +29,20 @@ NO_LENGTH = 1.0e-17  # [m], a spring whose square float32 still has
 def turned_with(spring: Vec[3, Float], n: Vec[3, Float]) -> Vec[3, Float]:
     """A spring of the tangent plane, laid into the plane across `n` without change of length."""
     flat = spring - n * dot(n, spring)
-    size = length(flat)
-    if size > NO_LENGTH:
-        flat = flat * (length(spring) / size)
+    square = dot(flat, flat)
+    if square > NO_LENGTH * NO_LENGTH:
+        flat = flat * sqrt(dot(spring, spring) / square)
     return flat
 
 
 @func
-def cut(x: Vec[3, Float], above: Float, to: Float) -> Vec[3, Float]:
-    """A vector that is longer than `above`, shortened to the length `to`; any other as it is."""
-    size = length(x)
-    if size > above:
-        x = x * (to / size)
-    return x
+def share_held(square: Float, above: Float, to: Float) -> Float:
+    """What part of a force, of which the square is known, is left where it becomes `to` above a limit; else 1.
+
+    One root and one quotient for all contacts: which of them slide changes too often to be foreseen by a processor.
+    """
+    one, slides = square.dtype(1.0), square > above * above
+    return where(slides, to, one) / sqrt(where(slides, square, one))
 
 
 @func
@@ -56,8 +57,10 @@ def slide(
 ) -> tuple[Vec[3, Float], Vec[3, Float]]:
     """Force along the contact [N] and its spring afterwards [m], each cut to what friction holds."""
     still, moving = table[a, b, STICKING] * press, table[a, b, SLIDING] * press
-    held = cut(stiffness * spring, still, moving)
-    return -cut(held + drag, still, moving), held / stiffness
+    held = stiffness * spring
+    share = share_held(dot(held, held), still, moving)
+    force = held * share + drag
+    return force * -share_held(dot(force, force), still, moving), spring * share
 
 
 @func

@@ -94,6 +94,7 @@ class SolverDFSPH(SolverSPH):
                 "a step of an incompressible fluid is captured in a graph, but the host counts its iterations\n"
                 "help: call step() outside of the capture"
             )
+        self._place_walls(control, h)
         self._substep(control, h, substeps, self._near(self._find_neighbours()))
 
     def _substep(self, control: Control, h: float, substeps: int, near: Near) -> None:
@@ -113,7 +114,6 @@ class SolverDFSPH(SolverSPH):
         self._hold_fluid(control, dt, substeps, near)
         if model.shape_count:
             self._run(advance_shapes, model.shape_count, control.shape_velocity, dt, self._pose)
-        self._place_walls(control, h)
 
     def _act(self, control: Control, dt: float, near: Near) -> None:
         """Gravity, forces from outside and viscosity."""

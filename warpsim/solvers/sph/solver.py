@@ -42,7 +42,7 @@ from .spin import spin_kernel
 from .start import check_starts
 from .statistics import FluidStatistics
 from .stream import FluidNozzle, FluidStream, without_streams
-from .walls import Walls, place_walls, sum_forces, wall_force_kernel, wall_pressure_kernel
+from .walls import Walls, middle_poses, place_walls, sum_forces, wall_force_kernel, wall_pressure_kernel
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -115,7 +115,7 @@ class SolverSPH(Fixed):
             self.fluid.numbers, dtype=model.dtype, device=model.device, requires_grad=model.requires_grad
         )
         self.shape_force = zeros(model.shape_count, model.spatial_vector, **options)
-        self._pose = zeros(model.shape_count, model.transform, **options)
+        self._pose, self._halfway = (zeros(model.shape_count, model.transform, **options) for _ in range(2))
         self._poured = zeros(len(streams), float64, **options)
         self._streams = tuple(streams)
         self.particles = self._make_particles(corners, streams, overlaps)
@@ -171,7 +171,7 @@ class SolverSPH(Fixed):
         check_step(self, "poured" if self.streams else "particle_rho", (state_in, state_out), control, contacts, dt)
         control = self._riding.place(control, state_in)
         substeps = self._choose_substeps(state_in, dt)
-        self._begin(state_in, control, dt / substeps)
+        self._begin(state_in, control)
         for _ in range(substeps):
             self._run_substep(control, dt / substeps, substeps)
         p = self.particles
@@ -185,7 +185,7 @@ class SolverSPH(Fixed):
         if current_graph() is None and not may_run_again():
             self.barriers.warn(self.steps)
 
-    def _begin(self, state: State, control: Control, h: float) -> None:
+    def _begin(self, state: State, control: Control) -> None:
         """The state and the poses of shapes into the solver's arrays."""
         p, model = self.particles, self.model
         p.weigh_as(model.particle_mass)
@@ -199,7 +199,6 @@ class SolverSPH(Fixed):
         for nozzle in self.streams:
             nozzle.require_particles(self._poured[nozzle.number :])
         self._hold_streams()
-        self._place_walls(control, h)
 
     def _hold_streams(self) -> None:
         for nozzle in self.streams:
@@ -209,6 +208,7 @@ class SolverSPH(Fixed):
 
     def _run_substep(self, control: Control, h: float, substeps: int) -> None:
         """One substep: as a graph, or recorded launch by launch."""
+        self._place_walls(control, h)
         p, listed = self.particles, self._find_neighbours()
         if not listed or saved_contents.active():
             self._substep(control, h, substeps, self._near(listed))
@@ -256,7 +256,6 @@ class SolverSPH(Fixed):
         self._hold_streams()
         if model.shape_count:
             self._run(advance_shapes, model.shape_count, control.shape_velocity, dt, self._pose)
-        self._place_walls(control, h)
 
     def _accelerate(self, control: Control, near: Near) -> None:
         """Accelerations by all forces."""
@@ -313,12 +312,13 @@ class SolverSPH(Fixed):
             self.barriers.hold(self.particles, *moving)
 
     def _place_walls(self, control: Control, h: float) -> None:
-        """Put wall particles where their shapes are, with the velocities of the next substep."""
-        p = self.particles
+        """Put wall particles where their shapes are, with the velocities of the substep."""
+        p, dtype = self.particles, self.model.dtype
         if p.walls:
-            sheet = [self.model.dtype(self.dim == 2), self.model.dtype(self._plane)]
-            frames = [p.number, p.shape, p.local, self._pose, control.shape_velocity, self.model.dtype(0.5 * h)]
-            self._run(place_walls, p.walls, p.water, *sheet, *frames, p.x, p.v)
+            twist, poses = control.shape_velocity, [self._pose, self._halfway]
+            self._run(middle_poses, self.model.shape_count, self._pose, twist, dtype(0.5 * h), self._halfway)
+            sheet = [dtype(self.dim == 2), dtype(self._plane)]
+            self._run(place_walls, p.walls, p.water, *sheet, p.number, p.shape, p.local, *poses, twist, p.x, p.v)
         p.note_moved()
 
     def _press_walls(self, control: Control, near: Near) -> None:
@@ -357,7 +357,7 @@ class SolverSPH(Fixed):
     def scratch(self) -> list[Any]:
         """What every step fills before it reads it, for `wp.checkpoint(..., scratch=solver.scratch)`."""
         waiting = [self.barriers.waiting] if self.streams else []  # none writes it elsewhere
-        own = [self._pose, self._poured, self.shape_force]
+        own = [self._pose, self._halfway, self._poured, self.shape_force]
         return [*self.particles.scratch, *self.barriers.scratch, *self._riding.scratch, *waiting, *own]
 
     @property

@@ -38,12 +38,20 @@ class Walls:
 
 
 @kernel
+def middle_poses(pose: array(dtype=Any), twist: array(dtype=Any), half: Any, halfway: array(dtype=Any)):
+    """Poses of shapes half a substep later."""
+    s = tid()
+    halfway[s] = advance_pose(pose[s], twist[s], half)
+
+
+@kernel
 def place_walls(
     water: int32, flat: Any, plane: Any, number: array(dtype=int32), shape: array(dtype=int32), local: array(dtype=Any),
-    pose: array(dtype=Any), twist: array(dtype=Any), half: Any, x: array(dtype=Any), v: array(dtype=Any),
+    pose: array(dtype=Any), halfway: array(dtype=Any), twist: array(dtype=Any), x: array(dtype=Any),
+    v: array(dtype=Any),
 ):  # fmt: skip
-    """Positions of wall particles, and velocities half a substep later; those of a sheet stay in its plane to the last
-    bit.
+    """Positions of wall particles, and velocities halfway through a substep; those of a sheet stay in its plane to the
+    last bit.
 
     Fluid moves along chords: beside a wall that turns, velocities at the begin would point out of the circle, and the
     equation of continuity would see the wall recede.
@@ -52,8 +60,7 @@ def place_walls(
     wall = number[k] - water
     s = shape[wall]
     p = to_world(pose[s], local[wall])
-    middle = advance_pose(pose[s], twist[s], half)
-    u = surface_velocity(middle, twist[s], to_world(middle, local[wall]))
+    u = surface_velocity(halfway[s], twist[s], to_world(halfway[s], local[wall]))
     x[k] = vector(p[0], p[1], flat * plane + (1.0 - flat) * p[2])
     v[k] = vector(u[0], u[1], (1.0 - flat) * u[2])
 
