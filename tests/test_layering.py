@@ -52,6 +52,7 @@ FLOORS = {
     "warpsim.core.runtime.steps.publication": 8.31,
     "warpsim.core.runtime.steps.launch": 8.31,
     "warpsim.core.runtime.steps.fusion": 8.32,
+    "warpsim.core.runtime.steps.native_moves": 8.31,
     "warpsim.core.runtime.steps.kinds": 8.33,
     "warpsim.core.runtime.steps.batches": 8.33,
     "warpsim.core.runtime.tape": 8.4,

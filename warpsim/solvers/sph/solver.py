@@ -24,6 +24,7 @@ from ..scene.checks import check_step, count_or_none, flag, model_problem, refus
 from ..scene.control import Control, advance_shapes
 from ..scene.model import Model
 from ..scene.riding import Riding, poses_at_start
+from ..scene.rotations import rotate
 from ..scene.state import State
 from . import saved, timestep
 from .checks import FASTEST, MARGIN, check_choices, check_lengths, check_sheet, check_tension, corners_of
@@ -368,8 +369,12 @@ class SolverSPH(Fixed):
     @property
     def walls(self) -> np.ndarray:
         """Where wall particles were at the end of the last step, (walls, 3) [m]."""
-        p = self.particles
-        return p.x.numpy()[p.slot.numpy()[p.water :]] + np.array(self.origin, p.x.numpy().dtype)
+        shape, places = self.particles.shape.numpy(), self.particles.local.numpy().astype(np.float64)
+        for s, pose in enumerate(self.poses):
+            places[shape == s] = pose[:3] + rotate(pose[3:], places[shape == s])
+        if self.dim == 2:
+            places[:, 2] = self._plane
+        return places + np.array(self.origin, dtype=np.float64)
 
     @property
     def poses(self) -> np.ndarray:

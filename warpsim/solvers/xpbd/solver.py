@@ -385,8 +385,8 @@ class SolverXPBD(Fixed):
     def _key(self, *arguments: Any) -> tuple[Any, ...]:
         """What a graph depends on beside contents of arrays: which arrays there are, and numbers."""
         state_in, state_out, control, contacts, dt = arguments
-        arrays = [a for o in (state_in, state_out, control, *contacts) for a in o.arrays.values()]
-        arrays += vars(self.model).values()
+        arrays = [a for o in (state_in, state_out, control, self.model) for a in vars(o).values()]
+        arrays += [a for touching in contacts for a in touching.arrays.values()]
         margins = [float(touching.margin) for touching in contacts]
         return (dt, *self._damped, self._count, float(self.damping), *margins, *map(id, arrays))
 

@@ -263,7 +263,8 @@ def section_of_a_gpu(kind, row, made, path):
     w = World()
     if not on_gpu(w):
         native = {type(run) for run in runs(w.capture(row.work).pieces()) if isinstance(run, Packed | _Section)}
-        assert native == ({Packed} if kind in (LaunchStep, FusedLaunches, Publication) else set())
+        in_packs = (LaunchStep, FusedLaunches, Publication, Move, InTurn, Repeat)  # or what these hold
+        assert native == ({Packed} if kind in in_packs else set())
         return
     row.work(World())  # what is compiled and allocated once is no part of the graph
     graph = w.capture(row.work)

@@ -165,7 +165,8 @@ class Writable(TypedMemory):
         else:
             device = self.device if source is None or source.device is self.device else None
             told = partial(self._change, store, values, target, what, select, source)
-            Move(store, partial(self._moves, target, values), _WORDS.get(what, "copy"), device, told).submit()
+            moves = partial(self._moves, target, values)
+            Move(store, moves, _WORDS.get(what, "copy"), device, told, bare=self._held is None).submit()
         for tape in saved_contents.active():
             tape.record_write(self, select, source, what)
 

@@ -133,7 +133,8 @@ done:
   ret void
 }
 
-; What tells a launch from others that take another time: its kernel, also if that adds into copies, or all of several.
+; What tells a launch from others that take another time: its kernel, also if that adds into copies, all of several, or
+; which memory is moved.
 define internal ptr @identity(ptr %command) alwaysinline {
 entry:
   %kernel = load ptr, ptr %command
@@ -145,12 +146,16 @@ strips:
   ret ptr %args
 single:
   %copied = icmp eq ptr %kernel, @ws_into_copy
-  br i1 %copied, label %inner, label %plain
+  br i1 %copied, label %inner, label %other
 inner:
   %meant = load ptr, ptr %args
   ret ptr %meant
-plain:
-  ret ptr %kernel
+other:
+  %copies = icmp eq ptr %kernel, @ws_copy_bytes
+  %clears = icmp eq ptr %kernel, @ws_clear_bytes
+  %moves = or i1 %copies, %clears
+  %own = select i1 %moves, ptr %args, ptr %kernel
+  ret ptr %own
 }
 
 ; ---- One launch --------------------------------------------------------------------------------

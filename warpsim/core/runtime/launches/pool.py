@@ -74,6 +74,7 @@ _MOST_THREADS = 1024  # that are ever started
 _MOST_FORK_COST = 500_000  # [ns], see forks.ll
 
 _COPY_KERNELS = ("ws_into_copy", "ws_add_copies_f32", "ws_add_copies_f64")
+_MOVE_KERNELS = ("ws_copy_bytes", "ws_clear_bytes")
 
 _RUN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 _WANTS_THREADS = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
@@ -114,6 +115,8 @@ class Pool:
         """The kernel that runs several launches by strips of threads."""
         self.copy_addresses = {name: code.address(name) for name in _COPY_KERNELS}
         """The kernels of copies.ll by their names."""
+        self.move_addresses = {name: code.address(name) for name in _MOVE_KERNELS}
+        """The kernels of moves.ll by their names."""
         self._lent: ctypes.c_int64 | None = None
         self._provided: int  # the number of threads for which workers are there
         self._wants_threads = code.function("ws_wants_threads", _WANTS_THREADS)

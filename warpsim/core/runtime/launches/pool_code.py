@@ -1,9 +1,9 @@
 """The native code of the thread pool: LLVM text for this system, assembled once per machine.
 
 pool.ll has lists of launches, workers.ll the threads that help with them, forks.ll the choice between the two,
-copies.ll what adds up sums. What they need of the system is written here: a clock, threads, a way to give up the core
-for a moment, to sleep until a number changes (a futex on Linux, a mutex and a condition elsewhere), and, on Linux, to
-keep a thread off a core.
+copies.ll what adds up sums, moves.ll what copies and clears memory. What they need of the system is written here: a
+clock, threads, a way to give up the core for a moment, to sleep until a number changes (a futex on Linux, a mutex and a
+condition elsewhere), and, on Linux, to keep a thread off a core.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ...emit.native.stacks import with_compiler_room
 HAS_THREADS = os.name == "posix"
 """Whether there are workers. Nobody has tried another system than POSIX: launches are serial there."""
 
-_PARTS = ("pool.ll", "workers.ll", "forks.ll", "copies.ll")
+_PARTS = ("pool.ll", "workers.ll", "forks.ll", "copies.ll", "moves.ll")
 _FUTEX_CALL = {"x86_64": 202, "aarch64": 98, "riscv64": 98, "ppc64le": 221, "s390x": 238}
 _PTHREAD_BYTES = 128  # a mutex has 40 to 64 of them, a condition 48, attributes of a thread 56 to 64
 _WORKER_STACK = 2 << 20  # [bytes] of addresses: a kernel takes half a megabyte at most, and may call another program

@@ -10,6 +10,7 @@ from ....errors import counted
 from ..devices.cuda import graphs
 from ..launches import pool
 from .fusion import Piece
+from .native_moves import NativeMove
 from .step import GraphPart, Step, names_in_words
 
 
@@ -17,8 +18,9 @@ class Packed:
     """Steps as commands for the pool of threads, one behind the other: one call of the pool."""
 
     def __init__(self, steps: Sequence[Step]):
-        self.steps, self.count = steps, len(steps)
-        self.packed = b"".join(step.command or b"" for step in steps)
+        self.count = len(steps)
+        self._natives = [step if step.moved is None else NativeMove(step.moved) for step in steps]
+        self.packed = b"".join(native.command or b"" for native in self._natives)
 
     def __call__(self) -> None:
         pool.get_pool().run(self.packed, self.count)
@@ -47,5 +49,9 @@ def parts(pieces: Iterable[Piece]) -> Iterator[GraphPart]:
 
 def _groups(pieces: Iterable[Piece]) -> Iterator[tuple[bool, Any, list[Piece]]]:
     """Neighbours that run together: whether the pool of threads gets them, and the CUDA device that they are for."""
-    for key, group in groupby(pieces, lambda piece: (piece.step.command is not None, piece.step.device)):
+    for key, group in groupby(pieces, lambda piece: (_is_native(piece.step), piece.step.device)):
         yield *key, list(group)
+
+
+def _is_native(step: Step) -> bool:
+    return step.command is not None or step.moved is not None

@@ -7,8 +7,8 @@ comes down to.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from typing import Any, NamedTuple
+from functools import cached_property, partial
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from ..devices.device_memory import DeviceMemory, on_host
 from ..devices.float_mode import in_standard_mode
 from .fields import Fields
 from .refusals import unsavable
-from .step import GraphReader, GraphWriter, Json, Step, Use
+from .step import GraphReader, GraphWriter, Json, Moved, Step, Use
 
 
 class Picked(NamedTuple):
@@ -57,9 +57,26 @@ class Piece(NamedTuple):
         with np.errstate(invalid="ignore", over="ignore"):
             target[...] = source if isinstance(target, DeviceMemory) else on_host(source)
 
+    @property
+    def moved(self) -> Moved | None:
+        """The same as bytes of the host that move; None for what computes, repeats or picks."""
+        target, source = (getattr(m, "_data", m) for m in self[:2])  # of an array
+        if self.adds or not (_is_whole(target) and _is_whole(source)):
+            return None
+        same, numbers = source.dtype == target.dtype, target.dtype.names is None and source.dtype.names is None
+        if source.ndim == 0 and (same or numbers) and not source.tobytes().strip(b"\0"):
+            return Moved(target, None)
+        apart = same and source.size == target.size and not np.may_share_memory(source, target)
+        return Moved(target, source) if apart else None
+
+
+def _is_whole(memory: object) -> TypeGuard[np.ndarray]:
+    return isinstance(memory, np.ndarray) and not isinstance(memory, DeviceMemory) and memory.flags.c_contiguous
+
 
 class Move(Step):
-    """run: does it. pieces: what that comes down to, None for what is more than that; words: what reports call it."""
+    """run: does it. pieces: what that comes down to, None for what is more than that; words: what reports call it.
+    bare: whether it never does more than that."""
 
     __slots__ = ("run",)
 
@@ -72,13 +89,19 @@ class Move(Step):
         words: str = "copy",
         device: Device | None = None,
         told: Callable[[], None] | None = None,
+        bare: bool = False,
     ):
-        self.run, self.pieces, self.words, self.told = run, pieces, words, told
+        self.run, self.pieces, self.words, self.told, self.bare = run, pieces, words, told, bare
         self.device = device if device is not None and device.has_stream else None
 
     @property
     def name(self) -> str:
         return self.words
+
+    @cached_property
+    def moved(self) -> Moved | None:  # type: ignore[override]
+        pieces = self.pieces() if self.bare else None
+        return pieces[0].moved if pieces and len(pieces) == 1 else None
 
     def uses(self) -> list[Use]:
         return [use for p in self.pieces() or () for use in (Use(p.source), Use(p.target, writes=True))]
@@ -96,7 +119,8 @@ class Move(Step):
     def read(cls, part: Fields, file: GraphReader) -> Step:
         piece = Piece(file.elements(part.part("to")), file.elements(part.part("from")), part.flag("adds"))
         there = isinstance(piece.target, DeviceMemory) and not isinstance(piece.source, Picked)
-        return cls(piece.move, lambda: [piece], part.text("words"), piece.target.device if there else None)
+        device = piece.target.device if there else None
+        return cls(piece.move, lambda: [piece], part.text("words"), device, bare=True)
 
 
 def add_to(target: np.ndarray, contribution: np.ndarray) -> None:
@@ -111,7 +135,7 @@ def add_to(target: np.ndarray, contribution: np.ndarray) -> None:
 
 def copying(target: np.ndarray, source: np.ndarray, device: Device | None = None) -> Move:
     """The step that copies memory of one shape and dtype."""
-    return Move(partial(np.copyto, target, source), lambda: [Piece(target, source)], device=device)
+    return Move(partial(np.copyto, target, source), lambda: [Piece(target, source)], device=device, bare=True)
 
 
 NOTHING = Move(lambda: None, list, "nothing to do")

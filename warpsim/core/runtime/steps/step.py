@@ -35,6 +35,13 @@ class Use(NamedTuple):
         return f"{memory.dtype}{list(memory.shape)}" if isinstance(memory, np.ndarray) else repr(memory)
 
 
+class Moved(NamedTuple):
+    """Host memory of which all bytes become those of other memory of this size, apart from it; without a source, 0."""
+
+    target: np.ndarray
+    source: np.ndarray | None
+
+
 @dataclass(frozen=True)
 class GraphPart:
     """What runs in one piece.
@@ -64,12 +71,14 @@ class Step(ABC):
     """Something to do, now or as often as a graph is launched.
 
     device: the CUDA device on whose current stream it is work and nothing else, None for any other. command: the
-    step as a command for the pool of threads, if that is all there is to do. told: does the same and tells tapes, or
+    step as a command for the pool of threads, if that is all there is to do. moved: the bytes that it moves, if that is
+    all. told: does the same and tells tapes, or
     the capture of another graph; None for what is no concern of theirs. parts: the steps that it consists of.
     """
 
     device: Device | None = None
     command: bytes | None = None
+    moved: Moved | None = None
     told: Callable[[], None] | None = None
     parts: Sequence[Step] = ()
 
