@@ -159,7 +159,7 @@ def test_a_graph_runs_as_before_after_a_profile():
     with wp.profile(print=False):
         wp.capture_launch(graph)
     wp.capture_launch(graph)
-    assert graph.batches is not None and len(graph.batches) == 3  # native, a copy, native
+    assert graph.batches is not None and len(graph.batches) == 1  # all of it is native
 
 
 def test_a_graph_with_a_loop_in_it_is_counted():

@@ -14,9 +14,9 @@ from .timeline import CalledAt, OpenSpan, lines
 def time_plain_recording(run_plain: Any) -> Callable[..., Any]:
     """Recording on one tape, which refuses what it cannot do before it does anything."""
 
-    def watched(call: Any) -> Any:
-        with OpenSpan("recording", call[0].kernel.key) as block:
-            ran = run_plain(call)
+    def watched(launcher: Any, *fields: Any) -> Any:
+        with OpenSpan("recording", launcher.kernel.key) as block:
+            ran = run_plain(launcher, *fields)
             block.counts = int(ran)
             return ran
 

@@ -19,6 +19,7 @@ from .arrays import saved_contents
 from .arrays.call_site import CallSite
 from .commands.adjoint_by_hand import WithAdjoints, launch_adjoint
 from .commands.command import Launch, ready
+from .devices import capture
 from .devices.capture import current_graph
 from .devices.device import Device, DeviceLike, get_device
 from .devices.stream import ScopedStream, Stream
@@ -169,16 +170,17 @@ def repeat(kernel: Kernel, dim: Any, args: Sequence[Any], input_count: int, reco
         launcher = kernel.latest[device.alias]
     except (AttributeError, KeyError):
         return False
-    if launcher.generation != config.generation or current_graph() is not None:
+    if launcher.generation != config.generation or (capture.running and current_graph() is not None):
         return False
     total, header = extent(dim, kernel.key, launcher.threads)
     block = launcher.pack(args, header) if total >= 0 else None
     if block is None:
         return False
     if saved_contents.alert:
-        fields = (launcher, dim, total, block, args, input_count, record, launcher.deterministic)
-        if not run_plain(fields):
-            run_generally(LaunchCall(*fields), CallSite.outside())
+        ordered = launcher.deterministic
+        if not run_plain(launcher, dim, total, block, args, input_count, record, ordered):
+            call = LaunchCall(launcher, dim, total, block, args, input_count, record, ordered)
+            run_generally(call, CallSite.outside())
     elif total <= launcher.direct_limit:
         launcher.function(block, 0, total, 0)  # a record in every case would make this one a fifth slower
     else:
@@ -193,5 +195,5 @@ def issue(call: LaunchCall) -> None:
         ready(call).replay()
     elif not saved_contents.alert:
         call.run()
-    elif not run_plain(call):
+    elif not run_plain(*call):
         run_generally(call, CallSite.outside())

@@ -201,12 +201,13 @@ class Allocation:
 
     def add(self, read: Read) -> None:
         """Know of a read from now on."""
-        at = bisect_right(self.starts, read.addresses.low)
-        self.starts.insert(at, read.addresses.low)
+        low, size = read.addresses.low, read.addresses.size
+        at = bisect_right(self.starts, low) if self.starts else 0
+        self.starts.insert(at, low)
         self.reads.insert(at, read)
         read.there = True
-        if read.addresses.size > self.reach:
-            self.reach = read.addresses.size
+        if size > self.reach:
+            self.reach = size
 
     def near(self, addresses: MemoryRange) -> Iterator[Read]:
         """Live reads that may reach into a range of addresses."""

@@ -5,9 +5,14 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+from ....forks import fork_safe
 from . import device as devices
 from .device import Device
 
+running = 0
+"""How many threads capture a graph: while none does, nobody need ask whether this one does."""
+
+_counting = fork_safe(threading.Lock())
 _state = threading.local()
 
 
@@ -18,6 +23,9 @@ def current_graph() -> Any:
 
 def set_current_graph(graph: object) -> None:
     """Let this thread act in the time of a graph, or (None) now."""
+    global running
+    with _counting:
+        running += (graph is not None) - (current_graph() is not None)
     _state.graph = graph
 
 

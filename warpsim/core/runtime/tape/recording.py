@@ -55,13 +55,13 @@ def needs_for(launcher: Launcher) -> Needs:
     return needs
 
 
-def run_plain(call: tuple[Any, ...]) -> bool:
+def run_plain(
+    launcher: Launcher, dim: Any, total: int, block: Any, args: Any, input_count: int, record: bool, deterministic: bool
+) -> bool:  # fmt: skip
     """Run a launch on one tape, or none, if all its arrays are arguments of their own. Returns whether it did.
 
-    call: a `LaunchCall`, or a tuple of its fields, which costs a tenth of the launch less. `launch` is at least two
-    frames up.
+    It takes the fields of a `LaunchCall`, whose making costs a tenth of the launch. `launch` is at least two frames up.
     """
-    launcher, dim, total, block, args, input_count, record, deterministic = call
     needs = launcher.needs or needs_for(launcher)
     plain, tapes = needs.plain, saved_contents.active()
     if plain is None or len(tapes) > 1 or (tapes and (launcher.is_constant or not record)):
@@ -104,7 +104,7 @@ def run_plain(call: tuple[Any, ...]) -> bool:
     if total <= launcher.direct_limit:
         launcher.function(block, 0, total, 0)
     else:
-        launcher.execute(LaunchCall(*call))
+        launcher.execute(LaunchCall(launcher, dim, total, block, args, input_count, record, deterministic))
     if reads is not None and after:
         reads += plain_reads(after, arrays, known, frame)
     if watched is not None:
