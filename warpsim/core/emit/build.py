@@ -19,6 +19,7 @@ from ..frontend.translate.translator import shallow_enough
 from ..ir.dump import is_dumped, show
 from ..types.handles import ROWS, TABLE_NAME
 from .compile_lock import CompileLock
+from .cpu.entry import BODY
 from .cuda import tools as cuda_tools
 from .cuda.code import KERNEL, CudaCode
 from .disk.cache import object_cache
@@ -58,7 +59,10 @@ if hasattr(os, "register_at_fork"):
 
 @dataclass(frozen=True, eq=False)
 class Compiled:
-    """A kernel as machine code in this process: as long as this object, or a function of its `native`, lives."""
+    """A kernel as machine code in this process: as long as this object, or a function of its `native`, lives.
+
+    address: of what the pool of threads runs, in the standard floating-point mode.
+    """
 
     address: int
     sites: tuple[Site, ...]
@@ -85,9 +89,9 @@ def build(program: Program, options: Options) -> Compiled:
 def link(code: bytes, sites: Iterable[Site], libraries: Mapping[str, Any]) -> Compiled:
     """Object code of a kernel in this process. libraries: what it calls by symbols, each with an `address`."""
     callees = {name: library.address for name, library in libraries.items()}
-    symbols = {**callees, **stacks.symbols(code), TABLE_NAME: ROWS.ctypes.data}
-    native = NativeObject(code, symbols, callees=tuple(libraries.values()))
-    return Compiled(native.address(KERNEL), tuple(sites), native)
+    room = stacks.symbols(code)
+    native = NativeObject(code, {**callees, **room, TABLE_NAME: ROWS.ctypes.data}, callees=tuple(libraries.values()))
+    return Compiled(native.address(KERNEL if room else BODY), tuple(sites), native)
 
 
 @contextmanager

@@ -109,7 +109,6 @@ class CpuTarget(ThreadLoops, CpuMath):
         module = ll.Module("warpsim")
         kind = ll.FunctionType(ll.VoidType(), [BYTES, I64, I64, I64])
         self.function = ll.Function(module, kind, BODY)
-        self.function.linkage = "internal"
         self.function.attributes.add("noinline")
         self.function.args[0].add_attribute("noalias")
         # Zeros stored to a wide element, as adjoints do, must not become a call: it would stop the vectoriser.

@@ -1,7 +1,8 @@
 """Entry points of kernels: they set the standard floating-point mode and make room for the stack frame.
 
 Guarantees: all threads of a launch compute in one mode, whatever the caller or a worker has set, and the caller finds
-its own mode again; code of a large frame runs on a thread whose stack holds it.
+its own mode again; code of a large frame runs on a thread whose stack holds it. The pool of threads, which sets the
+mode once for a list of launches, runs what is behind the entry, if the frame is not large.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from ..native import stacks
 from .float_mode import register
 
 BODY = "warpsim_threads"
-"""The function behind the entry; it is not inlined, so that its arithmetic stays behind the change of mode."""
+"""The function behind the entry, for who has set the mode; it is not inlined, so that its arithmetic stays behind the
+change of mode."""
 
 # LLVM does not optimise it: that would take 3 ms for each kernel, a tenth of all, and gain nothing.
 _ENTRY = """
