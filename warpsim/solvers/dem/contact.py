@@ -29,9 +29,9 @@ NO_LENGTH = 1.0e-17  # [m], a spring whose square float32 still has
 def turned_with(spring: Vec[3, Float], n: Vec[3, Float]) -> Vec[3, Float]:
     """A spring of the tangent plane, laid into the plane across `n` without change of length."""
     flat = spring - n * dot(n, spring)
-    square = dot(flat, flat)
-    if square > NO_LENGTH * NO_LENGTH:
-        flat = flat * sqrt(dot(spring, spring) / square)
+    size = length(flat)
+    if size > NO_LENGTH:
+        flat = flat * (length(spring) / size)
     return flat
 
 
