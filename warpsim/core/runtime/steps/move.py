@@ -7,15 +7,17 @@ comes down to.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
+from ....forks import cached_property
 from ...types.scalars import holds_floats
 from ..devices.device import Device
 from ..devices.device_memory import DeviceMemory, on_host
 from ..devices.float_mode import in_standard_mode
+from ..devices.memory_range import bounds
 from .fields import Fields
 from .refusals import unsavable
 from .step import GraphReader, GraphWriter, Json, Moved, Step, Use
@@ -66,7 +68,7 @@ class Piece(NamedTuple):
         same, numbers = source.dtype == target.dtype, target.dtype.names is None and source.dtype.names is None
         if source.ndim == 0 and (same or numbers) and not source.tobytes().strip(b"\0"):
             return Moved(target, None)
-        apart = same and source.size == target.size and not np.may_share_memory(source, target)
+        apart = same and source.size == target.size and not bounds(source).meets(bounds(target))
         return Moved(target, source) if apart else None
 
 
