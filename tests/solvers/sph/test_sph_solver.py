@@ -106,6 +106,22 @@ def test_a_moving_wall_takes_its_particles_along():
     np.testing.assert_allclose(after - before, np.tile([0.0, 1.0e-2, 0.0], (len(after), 1)), atol=1e-12)
 
 
+@pytest.mark.parametrize("dim", [2, 3])
+def test_walls_are_where_their_shapes_are_before_the_first_step_and_after_it(dim):
+    builder = ModelBuilder()
+    add_fluid_box(builder, (0.0, 0.0, 0.0), (0.5, 0.5, 0.5 * (dim == 3)), 0.125)
+    builder.add_shape_sphere([0.25, -0.375, 0.25 * (dim == 3), 0.0, 0.0, 0.0, 1.0], 0.25)
+    model = builder.finalize()
+    solver = SolverSPH(model, Fluid(sound=20.0), dim=dim)
+    before = solver.walls
+    state = model.state()
+    solver.step(state, state, dt=1.0e-4)
+    placed = solver.particles
+    where = placed.x.numpy()[placed.slot.numpy()[placed.water :]] + np.array(solver.origin, np.float64)
+    np.testing.assert_allclose(solver.walls, where, atol=1e-6)
+    np.testing.assert_allclose(before, where, atol=1e-6)
+
+
 @pytest.mark.parametrize("solver", [SolverSPH, SolverDFSPH])
 @pytest.mark.parametrize("dim", [2, 3])
 def test_float32_is_as_exact_far_from_the_origin(solver, dim):

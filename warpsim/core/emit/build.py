@@ -61,9 +61,11 @@ if hasattr(os, "register_at_fork"):
 class Compiled:
     """A kernel as machine code in this process: as long as this object, or a function of its `native`, lives.
 
-    address: of what the pool of threads runs, in the standard floating-point mode.
+    entry: the address for who calls it in whatever floating-point mode; address: that for the pool of threads, which
+    has set the standard one.
     """
 
+    entry: int
     address: int
     sites: tuple[Site, ...]
     native: NativeObject
@@ -91,7 +93,8 @@ def link(code: bytes, sites: Iterable[Site], libraries: Mapping[str, Any]) -> Co
     callees = {name: library.address for name, library in libraries.items()}
     room = stacks.symbols(code)
     native = NativeObject(code, {**callees, **room, TABLE_NAME: ROWS.ctypes.data}, callees=tuple(libraries.values()))
-    return Compiled(native.address(KERNEL if room else BODY), tuple(sites), native)
+    entry = native.address(KERNEL)
+    return Compiled(entry, entry if room else native.address(BODY), tuple(sites), native)
 
 
 @contextmanager

@@ -130,6 +130,6 @@ class Launchable:
     def jump(self, context: Any, builder: ll.IRBuilder, words: ll.Value) -> None:
         """Run one thread."""
         kind = ll.FunctionType(ll.VoidType(), [BYTES, I64, I64, I64]).as_pointer()
-        address = self.launch.launcher.code.address
+        address = self.launch.launcher.code.entry
         function = builder.bitcast(context.add_dynamic_addr(builder, address, self.name), kind)
         builder.call(function, [builder.bitcast(words, BYTES), I64(0), I64(1), I64(0)])

@@ -29,11 +29,13 @@ class Pairs:
 
 
 @func
-def overlap_area(a: Float, b: Float, gap: Float, near: Float) -> Float:
-    """The area of the circle in which two spheres of radii a, b intersect, their centres `gap` apart, 1 / `near` [m^2];
-    or 0."""
+def overlap_area(a: Float, b: Float, gap: Float, per_gap: Float) -> Float:
+    """The area of the circle in which two spheres of radii a, b intersect, their centres `gap` apart [m^2], or 0.
+
+    per_gap: 1 / gap [1/m].
+    """
     product = max(a + b - gap, gap * 0.0) * (gap + a - b) * (gap - a + b) * (a + b + gap)
-    return product * gap.dtype(0.25 * math.pi) * near * near
+    return product * gap.dtype(0.25 * math.pi) * per_gap * per_gap
 
 
 @functools.cache
@@ -70,8 +72,8 @@ def grain_kernel(law: str, rolling: str | None, limited: bool, periodic: bool) -
                 gap = sqrt(square)
                 overlap = reach - gap
                 if overlap > -neck:  # which rounding may make of a square below the other
-                    near = 1.0 / gap
-                    n = d * near
+                    per_gap = 1.0 / gap
+                    n = d * per_gap
                     arm_a, arm_b = a[3] - 0.5 * overlap, b[3] - 0.5 * overlap
                     relative = u - v[j] - cross(arm_a * spin + arm_b * w[j], n)
                     if sticky:
@@ -80,9 +82,10 @@ def grain_kernel(law: str, rolling: str | None, limited: bool, periodic: bool) -
                     inertia = turn.dtype(ROLLING) / turn
                     if rolling == "spring":
                         roll = wound[k]
+                    area = overlap_area(a[3], b[3], gap, per_gap)
                     push, twist, spring, roll = contact(
-                        table, kind[i], kind[j], radius, 1.0 / inverse, inertia, overlap_area(a[3], b[3], gap, near), n,
-                        overlap, relative, spin - w[j], pairs.dt, springs[k], roll,
+                        table, kind[i], kind[j], radius, 1.0 / inverse, inertia, area, n, overlap, relative,
+                        spin - w[j], pairs.dt, springs[k], roll,
                     )  # fmt: skip
                     total += push
                     turning += twist - arm_a * cross(n, push)

@@ -232,6 +232,22 @@ def test_a_launch_that_fails_puts_the_mode_back(device):
     assert x.numpy()[0] == np.float32(1.0) / np.float32(3.0)
 
 
+@pytest.mark.parametrize("name", MODES)
+def test_a_function_that_numba_calls_computes_in_the_standard_mode(name):
+    pytest.importorskip("numba")
+
+    @wp.func
+    def third(x: wp.float32) -> wp.float32:
+        return x * 1.0e-20 * 1.0e-20 * 1.0e30 / 3.0  # subnormal in between: Numba takes and returns none in such modes
+
+    compiled = wp.to_numba(third)
+    values = np.array([1.0, 2.0, 7.0], np.float32)
+    expected = [np.float32(compiled(x)).tobytes() for x in values]
+    with mode(name):
+        found = [compiled(x) for x in values]
+    assert [np.float32(x).tobytes() for x in found] == expected
+
+
 def test_modes_of_pytorch_change_nothing():
     torch = pytest.importorskip("torch")
     x, out = wp.full(50_000, 3.0e-40, dtype=float), wp.zeros(50_000, dtype=float)
