@@ -52,6 +52,7 @@ from .passes.simplify.handle_params import HandleParam, handle_params, with_hand
 from .passes.simplify.inline import inline
 from .passes.simplify.leading import with_leading_indices
 from .passes.simplify.reports import add_reports
+from .passes.simplify.shared import shared_functions
 from .passes.simplify.unify import unify
 from .passes.simplify.unroll import unroll
 from .passes.simplify.versioning import add_versions
@@ -76,11 +77,16 @@ def finish(fn: Function, max_unroll: int, rank: int = 0) -> Program:
     """The final program of a kernel: the same for every target. rank: of its launches, where `tid()` has fewer."""
     with compiling, shallow_enough(fn.location):
         own = has_own_gradients(fn)
-        fn = step("inline", with_leading_indices(inline(fn), rank))
+        fn = step("inline", with_leading_indices(expand(fn, max_unroll), rank))
         fn = step("unroll", unroll(fn, max_unroll))
         fn = step("fold", fold(fn))
         fn = step("dce", dce(fn))
         return replace(plan(fn, (), thread_rank(fn)), handle_params=handle_params(fn), has_own_gradients=own)
+
+
+def expand(fn: Function, max_unroll: int) -> Function:
+    """`fn` with bodies for calls, but for those of functions that stay functions in machine code."""
+    return inline(fn, shared=shared_functions(fn, max_unroll))
 
 
 def has_own_gradients(fn: Function) -> bool:
@@ -163,7 +169,7 @@ def clean(form: str, fn: Function, extras: Extras, ndim: int, max_unroll: int, t
     """The final program of an adjoint, a recording or a marking, its calls expanded. total: every loop ends."""
     fn = step(f"{form} cse", cse(inline(step(form, fn), keep_gradients=True)))
     calls = any(isinstance(node, Call) and isinstance(node.op, Function) for node in walk(fn.body))
-    fn = step(f"{form} inline", with_leading_indices(inline(fn), ndim))
+    fn = step(f"{form} inline", with_leading_indices(expand(fn, max_unroll), ndim))
     fn = step(f"{form} unroll", unroll(fn, max_unroll)) if calls else fn
     fn = step(f"{form} fold", fold(fn))
     fn = step(f"{form} dce", dce(fn, total))

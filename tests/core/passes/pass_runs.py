@@ -17,22 +17,11 @@ def lowered(kernel: Any) -> Function:
     return kernel_function(kernel.source, kernel.patterns, list(kernel.patterns.values()))
 
 
-class AnyStage(Interpreter):
-    """The interpreter, before inlining too: a call of a function runs its body."""
-
-    def call(self, node: Call) -> tuple[Any, ...]:
-        if not isinstance(node.op, Function):
-            return super().call(node)
-        inner = AnyStage(self.check_numbers)
-        inner.thread = self.thread
-        return tuple(inner.run(node.op.body, [self.get(a) for a in node.args]))
-
-
 def run(fn: Function, arguments: list[np.ndarray], threads: int) -> list[np.ndarray]:
     """Memory after the program; the arguments stay as they are."""
     memory = [a.copy() for a in arguments]
     values = [HostArray(m, p.type, p.hint) for m, p in zip(memory, fn.params, strict=True)]
-    machine = AnyStage(check_numbers=False)
+    machine = Interpreter(check_numbers=False)
     for i in range(threads):
         machine.thread = (i,)
         machine.run(fn.body, values)

@@ -1,4 +1,4 @@
-"""One walker turns regions into basic blocks; ops emit themselves through their row's `value`.
+"""One walker turns regions into basic blocks; ops emit themselves through their row's `value`, functions as functions.
 
 Guarantees: every path through an If or loop ends in the block where its results are phi nodes; a
 counted loop evaluates its bounds once, runs exactly as often as Python's `range` and never
@@ -7,12 +7,18 @@ overflows its index.
 
 from __future__ import annotations
 
+from copy import copy
+from itertools import chain
 from typing import Any
 
 from llvmlite import ir as ll
 
-from ..ir.nodes import Call, Constant, For, If, Node, Region, Value, While, walk
-from ..ops.values import LANES, pack, unpack
+from ...forks import cached_property
+from ..ir.def_use import used_values
+from ..ir.nodes import Call, Constant, For, Function, If, Node, Region, Value, While, walk
+from ..ops.native import ascii_name
+from ..ops.values import LANES, drop_unused_lanes, pack, unpack
+from ..passes.analysis.atomics import analyse
 from ..types import scalars
 from ..types.arrays import ValueType
 from ..types.compounds import is_compound
@@ -61,7 +67,11 @@ class Lowering:
             self.repeat(node)
 
     def call(self, node: Call) -> None:
-        components = self.target.value(node, [self.get(a) for a in node.args])
+        args = [self.get(a) for a in node.args]
+        if isinstance(node.op, Function):
+            components = self.target.call_function(node.op, args)
+        else:
+            components = self.target.value(node, args)
         if len(node.results) == 1:
             self.env[node.results[0]] = components
         else:
@@ -234,6 +244,89 @@ class Lowering:
         self.again(node, head, phis, self.together(node.carried, self.region(node.body)))
         b.position_at_end(done)
         self.bind(node.results, passed)
+
+
+class FunctionCalls:
+    """What a target needs to emit functions that stayed functions (see `passes/simplify/shared`).
+
+    They take the registers of their arguments, arrays among them, and return those of their results: what they do not
+    use, LLVM removes. Where accesses are checked a failed check leaves the kernel: there the body is emitted at every
+    call.
+    """
+
+    function_attributes: tuple[str, ...] = ("noinline",)
+
+    fn: Function
+    options: Any
+    plan: Any
+    builder: Any
+    lowering: Any
+    packs: bool
+    used: set[Value]
+    deciding: set[Call]
+    frame = 0
+    """The bytes on the stack that are known before LLVM assigns registers."""
+
+    @cached_property
+    def functions(self) -> dict[str, ll.Function]:
+        """The functions that the module has, by names."""
+        return {}
+
+    def builder_at(self, block: ll.Block) -> Any:
+        """A builder of instructions at the end of a block."""
+        return ll.IRBuilder(block)
+
+    @property
+    def has_functions(self) -> bool:
+        """Whether functions are emitted as such, and not at every call."""
+        return not self.options.verify
+
+    def call_function(self, fn: Function, args: list[list[Any]]) -> Any:
+        """What a function returns that stayed one."""
+        if not self.has_functions:
+            results = self.body_of(fn, args, self.within(fn))
+            return results[0] if len(results) == 1 else results
+        flat = list(chain(*args))
+        if fn.name not in self.functions:
+            self.functions[fn.name] = self.function_of(fn, [x.type for x in flat])
+        registers = self.builder.call(self.functions[fn.name], flat)
+        parts = (self.builder.extract_value(registers, k) for k in range(len(registers.type.elements)))
+        results = [[next(parts) for _ in register_types(value.type)] for value in fn.body.yields]
+        return results[0] if len(results) == 1 else results
+
+    def body_of(self, fn: Function, args: list[list[Any]], inner: FunctionCalls) -> list[list[Any]]:
+        """Emit what a function does, by a target for it."""
+        inner.lowering.bind(fn.params, args)
+        results: list[list[Any]] = inner.lowering.region(fn.body)
+        self.frame = inner.frame
+        return results
+
+    def within(self, fn: Function) -> FunctionCalls:
+        """The same target for the body of a function. What that computes may decide in the kernel."""
+        inner = copy(self)
+        inner.fn, inner.plan, inner.used = fn, analyse(fn), used_values(fn.body)
+        inner.deciding = {node for node in walk(fn.body) if isinstance(node, Call)}
+        inner.lowering = Lowering(inner)
+        return inner
+
+    def function_of(self, fn: Function, kinds: list[ll.Type]) -> ll.Function:
+        """A function that takes registers of these kinds. Room on the stack is taken in its first block."""
+        returned = ll.LiteralStructType([kind for value in fn.body.yields for kind in register_types(value.type)])
+        function = ll.Function(self.builder.module, ll.FunctionType(returned, kinds), ascii_name(fn.name))
+        function.linkage = "internal"
+        set.update(function.attributes, self.function_attributes)
+        entry, start = (function.append_basic_block(name) for name in ("entry", "start"))
+        inner, registers = self.within(fn), iter(function.args)
+        inner.packs = self.packs and any(isinstance(node, While) for node in walk(fn.body))
+        inner.builder = self.builder_at(start)
+        args = [[next(registers) for _ in register_types(param.type)] for param in fn.params]
+        result = ll.Constant(returned, ll.Undefined)
+        for k, x in enumerate(chain(*self.body_of(fn, args, inner))):
+            result = inner.builder.insert_value(result, x, k)
+        inner.builder.ret(result)
+        ll.IRBuilder(entry).branch(start)
+        drop_unused_lanes(function)
+        return function
 
 
 def has_loops(node: For | While) -> bool:

@@ -6,10 +6,11 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
+from itertools import chain
 from typing import NamedTuple
 
 from ...forks import cached_property
-from ..ir.nodes import Call, Function, walk
+from ..ir.nodes import Call, Function, callees, walk
 from ..ir.printer import print_function
 from ..passes.analysis.array_uses import ArrayUses
 from ..passes.analysis.atomics import AtomicPlan
@@ -101,8 +102,9 @@ class Program:
         """Digests of its text."""
         fn = self.fn
         calls = any(snippets.units(fn)) or any(snippets.foreign(fn))
-        lines = "\n".join((str(self.ndim), print_function(fn), *struct_layouts(fn)))
-        return Text(sha256(lines), sha256("\n".join(check_places(fn))), has_checks(fn) or calls)
+        parts = [fn, *callees(fn.body)]
+        lines = "\n".join((str(self.ndim), *map(print_function, parts), *chain(*map(struct_layouts, parts))))
+        return Text(sha256(lines), sha256("\n".join(chain(*map(check_places, parts)))), has_checks(fn) or calls)
 
     def with_plan(self, plan: AtomicPlan) -> Program:
         """The same program with another plan of its atomics."""

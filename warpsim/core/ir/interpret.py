@@ -1,8 +1,8 @@
 """Runs a function on host values: the living definition of the IR, and the device `interp`.
 
 Every thread runs in Python, one after the other, so `breakpoint()` works. Checks: array bounds (by
-the arrays themselves), NaN made of numbers, casts that do not fit. Works on inlined programs, whose
-calls are primitive rows; a row computes by its NumPy oracle.
+the arrays themselves), NaN made of numbers, casts that do not fit. Calls are those of primitive rows, which compute by
+their NumPy oracles, and of functions, whose bodies run in their place.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..types.scalar_classes import plain
 from ..types.scalars import holds_floats, is_float, is_integer, numpy_class
 from ..types.values import Compound
 from .host_arrays import absent_array
-from .nodes import Call, Constant, For, If, Node, Region, Value, While
+from .nodes import Call, Constant, For, Function, If, Node, Region, Value, While
 
 
 class Interpreter:
@@ -77,6 +77,9 @@ class Interpreter:
         self.env.update(zip(node.results, passed, strict=True))
 
     def call(self, node: Call) -> tuple[Any, ...]:
+        if isinstance(node.op, Function):
+            self.env.update(zip(node.op.params, [self.get(a) for a in node.args], strict=True))
+            return tuple(self.region(node.op.body))
         if node.op.name == "tid":
             return tuple(np.int32(i) for i in self.thread)
         if node.op.name == "block_dim":

@@ -282,6 +282,17 @@ def walk(region: Region) -> Iterator[Node]:
             ahead.pop()
 
 
+def callees(region: Region) -> list[Function]:
+    """The functions that a region calls, each once, in the order of their first calls."""
+    return list(dict.fromkeys(n.op for n in walk(region) if isinstance(n, Call) and isinstance(n.op, Function)))
+
+
+def walk_all(fn: Function) -> Iterator[Node]:
+    """Every node of a function, and of the functions that it calls, each once."""
+    for part in (fn, *callees(fn.body)):
+        yield from walk(part.body)
+
+
 def count(region: Region) -> int:
     """The number of nodes, nested ones included."""
     return sum(1 for _ in walk(region))

@@ -20,7 +20,7 @@ from typing import Any
 
 from llvmlite import ir as ll
 
-from ...ir.nodes import Call, For, Function, If, While, count, walk
+from ...ir.nodes import Call, For, Function, If, While, count, walk, walk_all
 from ...ops.lanes import like
 from ...ops.native import unit_of
 from ...ops.values import drop_unused_lanes, from_memory, into_memory, llvm_type, memory_type, register_bits
@@ -34,7 +34,7 @@ from ...types.compounds import scalar_of
 from ...types.handles import ROW_BITS, TABLE_NAME, digest
 from .. import layout
 from ..layout import BYTES, CONCURRENT, GATHERED_PRIVATE, I1, I32, I64, SCATTERED_PRIVATE
-from ..lower import Lowering
+from ..lower import FunctionCalls, Lowering
 from ..native import native, snippets, stacks
 from ..target import Options, Site
 from .buffers import BufferedLowering
@@ -71,28 +71,30 @@ class Artefact:
 
 
 def emit(fn: Function, ndim: int, options: Options, plan: AtomicPlan) -> Artefact:
-    """Translate a kernel whose calls are inlined for LLVM, which compiles it when its code is asked for."""
+    """Translate a final program for LLVM, which compiles it when its code is asked for."""
     target = CpuTarget(fn, ndim, options, plan)
     text = target.llvm_text()
-    vectorize = target.lanes is None and count(fn.body) <= LARGEST_VECTORIZED and estimate(fn).gains_from_vectors
-    loops = sum(isinstance(n, For | While) for n in walk(fn.body))
-    branches = sum(isinstance(node, If) for node in walk(fn.body))
+    nodes = [*walk_all(fn)]
+    vectorize = target.lanes is None and len(nodes) <= LARGEST_VECTORIZED and estimate(fn).gains_from_vectors
+    loops = sum(isinstance(n, For | While) for n in nodes)
+    branches = sum(isinstance(n, If) for n in nodes)
     level = {} if branches <= MOST_BRANCHES else {"opt": 0}
     return Artefact(text, tuple(target.sites), {"vectorize": vectorize, "unroll": loops <= MOST_UNROLLED, **level})
 
 
-class CpuTarget(ThreadLoops, CpuMath):
+class CpuTarget(FunctionCalls, ThreadLoops, CpuMath):
     """Emits the range function; op rows reach the builder and the helpers through it.
 
     LLVM cannot vectorise across threads where a thread has a `while` loop. There the components of compounds are
     computed in vector registers instead.
     """
 
+    # Zeros stored to a wide element, as adjoints do, must not become a call: it would stop the vectoriser.
+    function_attributes = ("noinline", '"no-builtin-memset"')
+
     def __init__(self, fn: Function, ndim: int, options: Options, plan: AtomicPlan):
         super().__init__(fn, ndim, options, plan)
-        self.packs = any(isinstance(n, While) for n in walk(fn.body))
-        self.frame = 0
-        """The bytes on the stack that are known before LLVM assigns registers."""
+        self.packs = any(isinstance(n, While) for n in walk_all(fn))
         if options.lanes != "off" and ndim and not options.verify and count(fn.body) <= LARGEST_VECTORIZED:
             self.width = native.lanes()
             plan_of_lanes = lane_plan(fn, plan, self.width)
@@ -109,14 +111,11 @@ class CpuTarget(ThreadLoops, CpuMath):
         module = ll.Module("warpsim")
         kind = ll.FunctionType(ll.VoidType(), [BYTES, I64, I64, I64])
         self.function = ll.Function(module, kind, BODY)
-        self.function.attributes.add("noinline")
         self.function.args[0].add_attribute("noalias")
-        # Zeros stored to a wide element, as adjoints do, must not become a call: it would stop the vectoriser.
-        set.add(self.function.attributes, '"no-builtin-memset"')
+        set.update(self.function.attributes, self.function_attributes)
         block, begin, end, flags = self.function.args
         entry = self.function.append_basic_block("entry")
         self.builder = ll.IRBuilder(entry)
-        self.stack_block = entry
         self.accumulators: dict[Call, tuple[list[Any], Any]] = {}
         b = self.builder
         kinds = (CONCURRENT, SCATTERED_PRIVATE, GATHERED_PRIVATE)
@@ -159,7 +158,7 @@ class CpuTarget(ThreadLoops, CpuMath):
     def stack(self, t: ll.Type, count: int) -> Any:
         b = self.builder
         self.frame += layout.stack_bytes(t) * count
-        with b.goto_block(self.stack_block):
+        with b.goto_entry_block():
             return b.alloca(t, count)
 
     def nothing(self, words: int) -> Any:

@@ -126,7 +126,7 @@ class LaneArray:
         """Room for one component, of zeros before the first strip: lanes outside a mask may read what nobody stored."""
         lanes, b = self.lanes, self.b
         slot = lanes.target.stack(ll.VectorType(word, lanes.width), self.count)
-        with b.goto_block(lanes.target.stack_block):
+        with b.goto_entry_block():
             lanes.target.clear(b.bitcast(slot, BYTES), self.count * lanes.width * bits_of(word) // 8)
         return slot
 

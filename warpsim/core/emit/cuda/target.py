@@ -26,7 +26,7 @@ from ...types.arrays import ValueType
 from ...types.handles import ADDRESS_BITS, HEADER, digest
 from .. import layout
 from ..layout import BYTES, I8, I32, I64, WORD
-from ..lower import Lowering
+from ..lower import FunctionCalls, Lowering
 from ..target import Options, Site
 from .atomics import GLOBAL, CudaAtomics
 
@@ -60,7 +60,7 @@ class _Builder(ll.IRBuilder):  # type: ignore[misc]  # llvmlite ships no types
         return self.asm(ll.FunctionType(I16, [I16]), "mov.b16 $0, $1;", "=h,h", [bits], side_effect=False)
 
 
-class CudaTarget(CudaAtomics):
+class CudaTarget(FunctionCalls, CudaAtomics):
     """Emits the grid-stride loop; op rows reach the builder and the helpers through it."""
 
     memset_name = "llvm.memset.p0i8.i64"  # NVVM's older dialect names the pointee
@@ -80,6 +80,13 @@ class CudaTarget(CudaAtomics):
         self.grid_loop(count)
         self.accumulators.close()
         builder.position_at_end(self.builder.block)
+
+    @property
+    def has_functions(self) -> bool:
+        return super().has_functions and self.outer_location is None
+
+    def builder_at(self, block: ll.Block) -> Any:
+        return _Builder(block)
 
     def argument(self, block: ll.Value, t: ValueType, at: int) -> list[Any]:
         """Taken from the words of the argument block themselves: memory is not involved."""

@@ -391,7 +391,8 @@ def func(
     nondiff: why the results have no derivative ("a face is a number"), so that they are constants to gradients and
     tangents of every order. Such a function changes no array of floats: it returns what it computes.
 
-    `module` and `inline` have no effect: a function is compiled into every kernel that calls it, and always inlined.
+    `module` and `inline` have no effect: a function is compiled into every kernel that calls it, and inlined there,
+    unless it is large, called often and `nondiff`.
     """
     if not isinstance(inline, bool | None):
         raise TypeError(f"inline must be a bool, not {inline!r}")

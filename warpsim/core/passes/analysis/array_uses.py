@@ -204,7 +204,9 @@ def needed_arrays(region: Region, arrays: Mapping[Value, PointsTo]) -> set[BaseA
     """The arrays that every run of a region reads, writes or updates."""
     bases: set[BaseArray] = set()
     for node in region.nodes:
-        if isinstance(node, Call):
+        if isinstance(node, Call) and isinstance(node.op, Function):
+            bases |= needed_arrays(node.op.body, arrays)
+        elif isinstance(node, Call):
             bases |= _accessed_array(node, arrays)
         elif isinstance(node, If):
             bases |= needed_arrays(node.then, arrays) & needed_arrays(node.orelse, arrays)
@@ -215,7 +217,7 @@ def needed_arrays(region: Region, arrays: Mapping[Value, PointsTo]) -> set[BaseA
 
 def _accessed_array(call: Call, arrays: Mapping[Value, PointsTo]) -> set[BaseArray]:
     """The array that a call reads or writes, if it is one that the program knows."""
-    if isinstance(call.op, Function) or call.op.opaque or not any(effects_of(call)):
+    if call.op.opaque or not any(effects_of(call)):  # type: ignore[union-attr]
         return set()
     bases = arrays.get(call.args[0], frozenset())
     return {base for base in bases if base is not None} if len(bases) == 1 else set()

@@ -104,7 +104,7 @@ class _Analysis:
     # ----- walking --------------------------------------------------------------------------
 
     def call(self, call: Call) -> None:
-        if call.row.opaque:
+        if isinstance(call.op, Function) or call.op.opaque:
             self.opaque(call)
         elif any(effects_of(call)):
             self.access(call)
@@ -141,8 +141,9 @@ class _Analysis:
                 self.plan.unknown.append(call)
 
     def opaque(self, call: Call) -> None:
-        """Native code goes anywhere in the arrays that it is given, and in the gradients of those in structs."""
-        if call.row.contends:
+        """Native code, and a function, go anywhere in the arrays that they are given, and in the gradients of those in
+        structs."""
+        if not isinstance(call.op, Function) and call.op.contends:
             self.plan.unknown.append(call)
         for value in call.args:
             data = self.points_to.get(value, frozenset())

@@ -90,6 +90,9 @@ def trips(node: For | While) -> float:
 
 
 def _call(call: Call, times: float, work: Work) -> None:
+    if isinstance(call.op, Function):
+        _region(call.op.body, times, work)
+        return
     array = call.args[0].type if call.args and isinstance(call.args[0].type, ArrayType) else None
     if array is not None and call.op.effect in (READ, WRITE, ATOMIC):
         size = flat_size(array.dtype)

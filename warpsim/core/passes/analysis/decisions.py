@@ -86,6 +86,8 @@ class _Decisions:
 
 def decides(call: Call) -> bool:
     """Whether what a call does jumps with the floats among its operands."""
+    if isinstance(call.op, Function):
+        return True
     op = call.row
     if op.effect == ATOMIC:
         return op.name not in PRIVATE_ATOMICS

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from ...ir.nodes import Call, Function, Region, Value, walk
 from ...ops.registry import ATOMIC, READ, WRITE
 from ...types.arrays import ArrayType
+from ...types.structs import holds_arrays
 from .alias import UNKNOWN, BaseArray, PointsTo
 
 
@@ -32,7 +33,10 @@ class Effects(NamedTuple):
 
 
 def effects_of(call: Call) -> Effects:
-    """What a call does to memory; a function that stayed a call may do anything to the arrays it is given."""
+    """What a call does to memory; a function that stayed a call may do anything to the arrays it is given, unless it
+    is one that only reads."""
+    if isinstance(call.op, Function) and call.op.effect == READ:
+        return Effects(reads=tuple(a for a in call.args if holds_arrays(a.type)))
     if isinstance(call.op, Function):
         arrays = tuple(a for a in call.args if isinstance(a.type, ArrayType))
         return Effects(arrays, arrays)

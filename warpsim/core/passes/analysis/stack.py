@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator
 
 from ....errors import KernelValueError
-from ...ir.nodes import Call, Function, walk
+from ...ir.nodes import Call, Function, walk_all
 from ...types import structs
 
 MOST_BYTES = 480 * 1024  # of the 512 KiB on a GPU, where registers that do not fit need room as well
@@ -33,8 +33,8 @@ def check_stack(fn: Function) -> None:
 
 
 def local_arrays(fn: Function) -> Iterator[tuple[int, Call]]:
-    """The local arrays of a program with their sizes in bytes."""
-    for node in walk(fn.body):
+    """The local arrays of a program, and of the functions that it calls, with their sizes in bytes."""
+    for node in walk_all(fn):
         if isinstance(node, Call) and node.op.name == "local_array":
             shape, dtype = node.attributes["shape"], node.attributes["dtype"]
             yield math.prod(map(int, shape)) * structs.numpy_dtype(dtype).itemsize, node

@@ -2,15 +2,17 @@
 
 Guarantees: afterwards every Call is a primitive row with a value on every target, and the program
 means the same. On request what has a gradient of its own stays a call, for the adjoint to use it: a
-function whose body is inlined in itself, or an expansion row. Every call gets a copy of its own of the
+function whose body is inlined in itself, or an expansion row; and so do functions that are large, called often and
+without derivative, see `shared`. Every call gets a copy of its own of the
 body. Nodes keep their place in the source: those of a user function their own, those of an expansion the
-place of the call. An expansion is traced once per argument types and reused. It does not look at sizes:
-measured on decompositions and noise, LLVM optimises one inlined body better than calls, and
+place of the call. An expansion is traced once per argument types and reused. Sizes decide
+nothing else: measured on decompositions and noise, LLVM optimises one inlined body better than calls, and
 duplicate-free programs compile in linear time.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -20,31 +22,43 @@ from ...ir.rewrite import Cloner, Rewriter
 from ...types.answers import kept_with
 
 
-def inline(fn: Function, keep_gradients: bool = False) -> Function:
-    """`fn` with every call expanded, recursively; but those with gradients of their own if they are to be kept."""
+def inline(
+    fn: Function, keep_gradients: bool = False, shared: Mapping[Function, Function] | None = None
+) -> Function:
+    """`fn` with every call expanded, recursively; but those with gradients of their own if they are to be kept, and
+    those of `shared` functions, which become calls of what these are given as."""
     caller = _Caller()
-    caller.keep_gradients = keep_gradients
+    caller.keep_gradients, caller.shared = keep_gradients, shared or {}
     return replace(fn, body=caller.region(fn.body))
 
 
 class _Expanding(Cloner):
     keep_gradients = False
+    shared: Mapping[Function, Function] = {}
 
     def nodes(self, nodes: list[Node]) -> list[Node]:
         rewritten: list[Node] = []
         for node in nodes:
-            body = _body(node) if isinstance(node, Call) else None
-            if body is None:
-                rewritten.append(self.node(node))
-            elif self.keep_gradients and has_own_gradient(node):  # type: ignore[arg-type]
-                rewritten.append(self.as_call(node))  # type: ignore[arg-type]
-            else:
-                rewritten.extend(self.expand(node, body))
+            rewritten.extend(self.call(node) if isinstance(node, Call) else [self.node(node)])
         return rewritten
 
-    def as_call(self, call: Call) -> Call:
+    def call(self, call: Call) -> list[Node]:
+        if isinstance(call.op, Function) and call.op in self.shared:
+            return [replace(self.copied(call), op=self.shared[call.op])]
+        body = _body(call)
+        if body is None:
+            return [self.node(call)]
+        if self.keep_gradients and has_own_gradient(call):
+            return [self.as_call(call)]
+        return self.expand(call, body)
+
+    def copied(self, call: Call) -> Call:
         copy = self.node(call)
         assert isinstance(copy, Call)
+        return copy
+
+    def as_call(self, call: Call) -> Call:
+        copy = self.copied(call)
         if isinstance(copy.op, Function):
             op = inlined_in_itself(copy.op)
             return Call(op, copy.args, copy.attributes, results=copy.results, location=copy.location)
@@ -53,7 +67,7 @@ class _Expanding(Cloner):
     def expand(self, call: Node, body: Region) -> list[Node]:
         arguments = dict(zip(body.params, self.uses(call.operands()), strict=True))
         callee = _Callee(arguments, call.location or self.location)
-        callee.keep_gradients = self.keep_gradients
+        callee.keep_gradients, callee.shared = self.keep_gradients, self.shared
         nodes = callee.nodes(body.nodes)
         self.rename(call.results, callee.uses(body.yields))
         return nodes
