@@ -31,7 +31,7 @@ from .frontend.function import function_results, kernel_function, thread_rank
 from .frontend.source.source import Source, typed_text
 from .frontend.translate.translator import shallow_enough
 from .ir.dump import show, step
-from .ir.nodes import Call, Function, Value, walk
+from .ir.nodes import Call, Function, Value, callees, walk
 from .passes.analysis.atomics import analyse
 from .passes.analysis.cost import estimate
 from .passes.analysis.stack import check_stack
@@ -187,6 +187,8 @@ def plan(fn: Function, extras: Extras, ndim: int) -> Program:
     """The program as it is emitted, and how it uses its arrays."""
     check_stack(fn)
     fn = step("version", add_versions(fn))
+    for shared in callees(fn.body):
+        step("version", shared)
     program = Program(fn, ndim, analyse(fn), estimate(fn).nanoseconds, extras)
     show("uses", fn.name, lambda: program.uses.table(fn, program.own))
     return program

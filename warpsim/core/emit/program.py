@@ -6,11 +6,10 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
-from itertools import chain
 from typing import NamedTuple
 
 from ...forks import cached_property
-from ..ir.nodes import Call, Function, callees, walk
+from ..ir.nodes import Call, Function, walk, walk_all
 from ..ir.printer import print_function
 from ..passes.analysis.array_uses import ArrayUses
 from ..passes.analysis.atomics import AtomicPlan
@@ -102,9 +101,8 @@ class Program:
         """Digests of its text."""
         fn = self.fn
         calls = any(snippets.units(fn)) or any(snippets.foreign(fn))
-        parts = [fn, *callees(fn.body)]
-        lines = "\n".join((str(self.ndim), *map(print_function, parts), *chain(*map(struct_layouts, parts))))
-        return Text(sha256(lines), sha256("\n".join(chain(*map(check_places, parts)))), has_checks(fn) or calls)
+        lines = "\n".join((str(self.ndim), print_function(fn), *struct_layouts(fn)))
+        return Text(sha256(lines), sha256("\n".join(check_places(fn))), has_checks(fn) or calls)
 
     def with_plan(self, plan: AtomicPlan) -> Program:
         """The same program with another plan of its atomics."""
@@ -149,7 +147,7 @@ def struct_layouts(fn: Function) -> Iterator[str]:
 
 
 def check_places(fn: Function) -> Iterator[str]:
-    """Where each statement stands, and the name of the array it is about."""
-    for node in walk(fn.body):
+    """Where each statement stands, and the name of the array it is about, also in functions that it calls."""
+    for node in walk_all(fn):
         operands = node.operands()
         yield f"{node.location!r} {operands[0].hint if operands else ''}"

@@ -293,6 +293,67 @@ def test_a_graph_of_it_is_saved_and_loaded(tmp_path):
     np.testing.assert_array_equal(loaded.numpy(), y.numpy())
 
 
+@wp.struct
+class Parts:
+    turn: wp.mat44
+    half: wp.vec3h
+    wide: wp.int64
+    near: bool
+    narrow: wp.bfloat16
+
+
+@wp.func(nondiff="a guess")
+def guess(x: float, h: wp.vec3h, q: wp.quatd, near: bool, b: wp.bfloat16) -> Parts:
+    y = bend_long(x) + float(h[1]) + float(q[3]) + float(b)
+    parts = Parts()
+    parts.turn = wp.mat44(y) * y
+    parts.half = h * wp.float16(y)
+    parts.wide = wp.int64(1000.0 * y) << wp.int64(40)
+    parts.near = near != (y > 0.5)
+    parts.narrow = wp.bfloat16(y)
+    return parts
+
+
+@wp.func
+def guessed(x: float, k: int):
+    h, q = wp.vec3h(wp.float16(x), wp.float16(0.5), wp.float16(k)), wp.quatd(wp.float64(x), 0.0, 0.0, 1.0)
+    p = guess(x + 0.1 * float(k), h, q, k % 2 == 0, wp.bfloat16(x))
+    wide = float(p.wide >> wp.int64(40))
+    return p.turn[3, 1] + float(p.half[0]) + 0.001 * wide + wp.where(p.near, 1.0, 0.0) + float(p.narrow)
+
+
+@wp.func
+def guessed_five(x: float, k: int):
+    return guessed(x, k) + guessed(x, k + 1) + guessed(x, k + 2) + guessed(x, k + 3) + guessed(x, k + 4)
+
+
+@wp.kernel
+def guesses(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = guessed_five(x[i], 0) + guessed_five(x[i], 5) + guessed_five(x[i], 10) + guessed_five(x[i], 15)
+
+
+@wp.kernel
+def guesses_in_a_loop(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    total = float(0.0)
+    for a in range(4):
+        five = guessed(x[i], 5 * a)
+        for b in range(1, 5):
+            five = five + guessed(x[i], 5 * a + b)
+        total = total + five
+    y[i] = total
+
+
+def test_values_of_all_types_are_passed_and_returned(device):
+    assert functions(guesses) and not functions(guesses_in_a_loop)
+    (_, x, y), (_, _, z) = arrays(device), arrays(device)
+    wp.launch(guesses, len(X), [x, y], device=device)
+    wp.launch(guesses_in_a_loop, len(X), [x, z], device=device)
+    np.testing.assert_array_equal(y.numpy(), z.numpy())
+    assert np.isfinite(y.numpy()).all() and len(set(y.numpy())) == len(X)
+
+
 @pytest.mark.skipif(bool(cuda_tools.missing()), reason=f"without {', '.join(cuda_tools.missing())}")
 @pytest.mark.parametrize("options", [Options(), Options(verify=True)], ids=["plain", "verify"])
 def test_it_is_assembled_for_gpus(options):
