@@ -15,7 +15,7 @@ from warpsim.core.emit.target import Options
 from warpsim.core.ir.nodes import Call, callees, count, walk
 from warpsim.errors import OutOfBoundsError, WarpsimError
 
-device = pytest.fixture(params=["cpu", "interp"])(lambda request: request.param)
+device = pytest.fixture(params=[None, "interp"], ids=["compiled", "interp"])(lambda request: request.param)
 
 TABLE = np.linspace(-1.0, 1.0, 9, dtype=np.float32)
 X = np.linspace(-2.0, 2.0, 7, dtype=np.float32)
