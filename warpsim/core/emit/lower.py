@@ -67,15 +67,17 @@ class Lowering:
             self.repeat(node)
 
     def call(self, node: Call) -> None:
-        args = [self.get(a) for a in node.args]
-        if isinstance(node.op, Function):
-            components = self.target.call_function(node.op, args)
-        else:
-            components = self.target.value(node, args)
+        components = self.apply(node, [self.get(a) for a in node.args])
         if len(node.results) == 1:
             self.env[node.results[0]] = components
         else:
             self.bind(node.results, components)
+
+    def apply(self, node: Call, args: list[list[Any]]) -> Any:
+        """What a row, or a function, makes of its arguments."""
+        if isinstance(node.op, Function):
+            return self.target.call_function(node.op, args)
+        return self.target.value(node, args)
 
     # ----- control flow ---------------------------------------------------------------------
 

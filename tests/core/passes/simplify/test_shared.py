@@ -198,6 +198,36 @@ def test_an_array_that_it_reads_must_be_given():
         wp.launch(pulled, len(X), [None, x, y], device="cpu")
 
 
+Long = wp.types.vector(length=20, dtype=float)
+
+
+@wp.func(nondiff="a guess")
+def spread(long: Long, x: float) -> Long:
+    return long * bend_long(x)
+
+
+@wp.func
+def spread_five(long: Long, x: float):
+    return spread(spread(spread(spread(spread(long, x), x + 0.1), x + 0.2), x + 0.3), x + 0.4)
+
+
+@wp.kernel
+def spreads(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    long = Long(1.0)
+    long[i] = 2.0  # at a computed place: the vector is kept in memory
+    long = spread_five(spread_five(spread_five(spread_five(long, x[i]), x[i] + 1.0), x[i] + 2.0), x[i] + 3.0)
+    y[i] = long[i] / long[i + 1]
+
+
+def test_a_large_vector_in_memory_goes_through_it(device):
+    assert functions(spreads)
+    _, x, y = arrays(device)
+    x.fill_(4.0)
+    wp.launch(spreads, len(X), [x, y], device=device)
+    np.testing.assert_array_equal(y.numpy(), 2.0)
+
+
 @wp.func
 def bend_long_differently(x: float):
     return bend_eight_times(bend_eight_times(bend_eight_times(bend_eight_times(x + 0.5))))

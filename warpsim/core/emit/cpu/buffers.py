@@ -57,7 +57,7 @@ class BufferedLowering(Lowering):
     def call(self, node: Call) -> None:
         rule = self.rules.get(node.op.name)
         if rule is None or not rule(node):
-            components = self.target.value(node, [self.flat(a) for a in node.args])
+            components = self.apply(node, [self.flat(a) for a in node.args])
             self.bind(node.results, [components] if len(node.results) == 1 else components)
 
     def extract(self, node: Call) -> bool:
