@@ -11,6 +11,7 @@
         adjoint tangent     the Program of `adjoint` -> tangent -> fold -> dce -> version -> Program
     (clean):  cse -> inline -> [unroll] -> fold -> dce
 
+`inline` leaves calls of shared functions in place (`passes/simplify/shared`), but in tangents and in `report`.
 With `config.verify_fp` each Program goes through one step more, `report`.
 
 `config.dump = "inline"` (or `all`, or the environment variable WARPSIM_DUMP) prints a program after that step; steps
@@ -85,7 +86,7 @@ def finish(fn: Function, max_unroll: int, rank: int = 0) -> Program:
 
 
 def expand(fn: Function, max_unroll: int) -> Function:
-    """`fn` with bodies for calls, but for those of functions that stay functions in machine code."""
+    """`fn` with bodies for calls, but for those of functions that are large and called often."""
     return inline(fn, shared=shared_functions(fn, max_unroll))
 
 

@@ -249,11 +249,11 @@ class Lowering:
 
 
 class FunctionCalls:
-    """What a target needs to emit functions that stayed functions (see `passes/simplify/shared`).
+    """What a target needs to emit shared functions, see `passes/simplify/shared`.
 
     They take the registers of their arguments, arrays among them, and return those of their results: what they do not
-    use, LLVM removes. Where accesses are checked a failed check leaves the kernel: there the body is emitted at every
-    call.
+    use, LLVM removes. Where accesses are checked a failed check leaves the kernel, and a CUDA line table has one scope:
+    there the body is emitted at every call.
     """
 
     function_attributes: tuple[str, ...] = ("noinline",)
@@ -279,51 +279,51 @@ class FunctionCalls:
         return ll.IRBuilder(block)
 
     @property
-    def has_functions(self) -> bool:
+    def emits_functions(self) -> bool:
         """Whether functions are emitted as such, and not at every call."""
         return not self.options.verify
 
     def call_function(self, fn: Function, args: list[list[Any]]) -> Any:
-        """What a function returns that stayed one."""
-        if not self.has_functions:
-            results = self.body_of(fn, args, self.within(fn))
+        """What a shared function returns."""
+        if not self.emits_functions:
+            results = self.emit_body(fn, args, self.target_for(fn))
             return results[0] if len(results) == 1 else results
         flat = list(chain(*args))
         if fn.name not in self.functions:
-            self.functions[fn.name] = self.function_of(fn, [x.type for x in flat])
+            self.functions[fn.name] = self.define(fn, [x.type for x in flat])
         registers = self.builder.call(self.functions[fn.name], flat)
         parts = (self.builder.extract_value(registers, k) for k in range(len(registers.type.elements)))
         results = [[next(parts) for _ in register_types(value.type)] for value in fn.body.yields]
         return results[0] if len(results) == 1 else results
 
-    def body_of(self, fn: Function, args: list[list[Any]], inner: FunctionCalls) -> list[list[Any]]:
-        """Emit what a function does, by a target for it."""
+    def emit_body(self, fn: Function, args: list[list[Any]], inner: FunctionCalls) -> list[list[Any]]:
+        """Emit what a function does by a target for it, whose stack is that of the kernel."""
         inner.lowering.bind(fn.params, args)
         results: list[list[Any]] = inner.lowering.region(fn.body)
         self.frame = inner.frame
         return results
 
-    def within(self, fn: Function) -> FunctionCalls:
-        """The same target for the body of a function. What that computes may decide in the kernel."""
+    def target_for(self, fn: Function) -> FunctionCalls:
+        """A target for the body of a function. All its calls count as deciding: what it returns may decide."""
         inner = copy(self)
         inner.fn, inner.plan, inner.used = fn, analyse(fn), used_values(fn.body)
         inner.deciding = {node for node in walk(fn.body) if isinstance(node, Call)}
         inner.lowering = Lowering(inner)
         return inner
 
-    def function_of(self, fn: Function, kinds: list[ll.Type]) -> ll.Function:
+    def define(self, fn: Function, kinds: list[ll.Type]) -> ll.Function:
         """A function that takes registers of these kinds. Room on the stack is taken in its first block."""
         returned = ll.LiteralStructType([kind for value in fn.body.yields for kind in register_types(value.type)])
         function = ll.Function(self.builder.module, ll.FunctionType(returned, kinds), ascii_name(fn.name))
         function.linkage = "internal"
         set.update(function.attributes, self.function_attributes)
         entry, start = (function.append_basic_block(name) for name in ("entry", "start"))
-        inner, registers = self.within(fn), iter(function.args)
+        inner, registers = self.target_for(fn), iter(function.args)
         inner.packs = self.packs and any(isinstance(node, While) for node in walk(fn.body))
         inner.builder = self.builder_at(start)
         args = [[next(registers) for _ in register_types(param.type)] for param in fn.params]
         result = ll.Constant(returned, ll.Undefined)
-        for k, x in enumerate(chain(*self.body_of(fn, args, inner))):
+        for k, x in enumerate(chain(*self.emit_body(fn, args, inner))):
             result = inner.builder.insert_value(result, x, k)
         inner.builder.ret(result)
         ll.IRBuilder(entry).branch(start)

@@ -238,7 +238,8 @@ class Function:
     name: str
     body: Region
     location: Location | None = None
-    effect: str = "call"  # callers treat a call as having any effect until it is inlined
+    effect: str = "call"
+    """Callers treat a call as having any effect until it is inlined; of a shared function, that it reads."""
     grad: Function | None = None
     """The user's adjoint: from parameters and a cotangent per result to one per parameter that has one."""
     replay: Function | None = None
@@ -288,7 +289,7 @@ def callees(region: Region) -> list[Function]:
 
 
 def walk_all(fn: Function) -> Iterator[Node]:
-    """Every node of a function, and of the functions that it calls, each once."""
+    """Every node of a program, and of its shared functions, each once."""
     for part in (fn, *callees(fn.body)):
         yield from walk(part.body)
 

@@ -1,4 +1,4 @@
-"""Functions that stay functions in machine code: which do, what they compute, what is kept of them."""
+"""Functions that are compiled once and called: which are, what they compute, what is kept of them."""
 
 import importlib
 import inspect
@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from shared_kernels import TABLE, X, arrays, bend_eight_times, bend_long, bent, functions, program
 
 import warpsim as wp
 from warpsim.config import config
@@ -17,25 +18,8 @@ from warpsim.errors import OutOfBoundsError, WarpsimError
 
 device = pytest.fixture(params=[None, "interp"], ids=["compiled", "interp"])(lambda request: request.param)
 
-TABLE = np.linspace(-1.0, 1.0, 9, dtype=np.float32)
-X = np.linspace(-2.0, 2.0, 7, dtype=np.float32)
 STEPS = np.array([0.0, 0.1, 0.2, 0.3, 0.4], np.float32)
 SHIFTS = np.array([0.0, 0.5, 1.0, 1.5], np.float32)[:, None] + STEPS
-
-
-@wp.func
-def bend(x: float):
-    return 0.99 * x + 0.01 * wp.abs(x) - 0.004 * x * x * x
-
-
-@wp.func
-def bend_eight_times(x: float):
-    return bend(bend(bend(bend(bend(bend(bend(bend(x))))))))
-
-
-@wp.func
-def bend_long(x: float):
-    return bend_eight_times(bend_eight_times(bend_eight_times(bend_eight_times(x))))
 
 
 @wp.struct
@@ -96,19 +80,6 @@ def pulled_in_a_loop(
     y[i] = total
 
 
-def program(kernel):
-    return kernel.program(tuple(kernel.patterns.values()))
-
-
-def functions(kernel):
-    return callees(program(kernel).fn.body)
-
-
-def arrays(device, requires_grad=False):
-    values = (TABLE, X, 0.0 * X)
-    return [wp.array(v, dtype=float, device=device, requires_grad=requires_grad) for v in values]
-
-
 def test_a_large_function_that_is_called_often_stays_one():
     [fn] = functions(pulled)
     calls = [n for n in walk(program(pulled).fn.body) if isinstance(n, Call) and n.op is fn]
@@ -159,9 +130,7 @@ def test_gradients_and_tangents_take_its_results_for_constants(device):
 
 
 def _nearest(x):
-    for _ in range(32):
-        x = 0.99 * x + 0.01 * np.abs(x) - 0.004 * x * x * x
-    return np.argmin(np.abs(TABLE - x))
+    return np.argmin(np.abs(TABLE - bent(x)))
 
 
 def test_fast_math_compiles_and_agrees():

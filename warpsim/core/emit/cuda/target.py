@@ -82,8 +82,8 @@ class CudaTarget(FunctionCalls, CudaAtomics):
         builder.position_at_end(self.builder.block)
 
     @property
-    def has_functions(self) -> bool:
-        return super().has_functions and self.outer_location is None
+    def emits_functions(self) -> bool:
+        return super().emits_functions and self.outer_location is None
 
     def builder_at(self, block: ll.Block) -> Any:
         return _Builder(block)

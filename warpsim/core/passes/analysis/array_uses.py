@@ -1,9 +1,9 @@
 """`ArrayUses`: what a program does to each of the arrays that come with its parameters (mod/ref).
 
-Guarantees: for a program whose calls are inlined, every access to an array parameter, to an array in a struct
-parameter, to arrays that elements of arrays refer to (`in_elements`), and to the gradients of all these is counted; an
-access that may go to several arrays counts for each. What is used `always` is used by every thread, whatever
-happens: what stands under a branch or in a loop may be left alone.
+Guarantees: for a program whose calls are inlined, or are those of shared functions, every access to an array parameter,
+to an array in a struct parameter, to arrays that elements of arrays refer to (`in_elements`), and to the gradients of
+all these is counted; an access that may go to several arrays counts for each. What is used `always` is used by
+every thread, whatever happens: what stands under a branch or in a loop may be left alone.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from ...ir.nodes import Call, Function, If, Region, Value, While
 from ...types.array_ref import ArrayRef, element_refs
 from ...types.arrays import ArrayType
 from ...types.structs import holds_arrays, is_struct
+from .accesses import with_accesses
 from .alias import UNKNOWN, VIEWS, BaseArray, PointsTo, points_to
 from .effects import array_effects, based_on, calls_in, effects_of
 
@@ -126,7 +127,8 @@ class ArrayUses(dict[ArrayRef, ArrayUse]):
 
 def array_uses(fn: Function, arrays: Mapping[Value, PointsTo] | None = None) -> ArrayUses:
     """What a program does to the arrays of its parameters. arrays: what `points_to` tells, where it is known."""
-    return _Uses(fn, points_to(fn) if arrays is None else arrays).uses
+    expanded = with_accesses(fn)
+    return _Uses(expanded, points_to(expanded) if arrays is None or expanded is not fn else arrays).uses
 
 
 class _Uses:
@@ -204,9 +206,7 @@ def needed_arrays(region: Region, arrays: Mapping[Value, PointsTo]) -> set[BaseA
     """The arrays that every run of a region reads, writes or updates."""
     bases: set[BaseArray] = set()
     for node in region.nodes:
-        if isinstance(node, Call) and isinstance(node.op, Function):
-            bases |= needed_arrays(node.op.body, arrays)
-        elif isinstance(node, Call):
+        if isinstance(node, Call):
             bases |= _accessed_array(node, arrays)
         elif isinstance(node, If):
             bases |= needed_arrays(node.then, arrays) & needed_arrays(node.orelse, arrays)
@@ -217,7 +217,7 @@ def needed_arrays(region: Region, arrays: Mapping[Value, PointsTo]) -> set[BaseA
 
 def _accessed_array(call: Call, arrays: Mapping[Value, PointsTo]) -> set[BaseArray]:
     """The array that a call reads or writes, if it is one that the program knows."""
-    if call.op.opaque or not any(effects_of(call)):  # type: ignore[union-attr]
+    if isinstance(call.op, Function) or call.op.opaque or not any(effects_of(call)):
         return set()
     bases = arrays.get(call.args[0], frozenset())
     return {base for base in bases if base is not None} if len(bases) == 1 else set()
@@ -228,6 +228,7 @@ def _accessed_array(call: Call, arrays: Mapping[Value, PointsTo]) -> set[BaseArr
 
 def read_after_write(fn: Function, read: ArrayRef, written: ArrayRef) -> bool:
     """Whether a thread may read one of its arrays after it wrote another one."""
+    fn = with_accesses(fn)
     arrays = points_to(fn)
 
     def reaches(values: tuple[Value, ...], ref: ArrayRef) -> bool:

@@ -141,8 +141,8 @@ class _Analysis:
                 self.plan.unknown.append(call)
 
     def opaque(self, call: Call) -> None:
-        """Native code, and a function, go anywhere in the arrays that they are given, and in the gradients of those in
-        structs."""
+        """Native code goes anywhere in the arrays that it is given, and in the gradients of those in structs; a shared
+        function may read anywhere in them."""
         if not isinstance(call.op, Function) and call.op.contends:
             self.plan.unknown.append(call)
         for value in call.args:

@@ -22,7 +22,7 @@ from ...ops.registry import ATOMIC, PURE, WRITE
 from ...types import compounds, scalars, structs
 from ...types.answers import per_type
 from ...types.arrays import ArrayType
-from .alias import points_to
+from .alias import PointsTo, points_to
 from .effects import array_effects, based_on, effects_of
 
 
@@ -58,6 +58,8 @@ class _Decisions:
         if isinstance(node, Call):
             if decides(node):
                 self.reach(node.args)
+            if isinstance(node.op, Function):  # it may decide by all that it reads
+                self.reach_stored(based_on(effects_of(node).reads, self.points_to) | {None})
         for sources, targets in (*flows_in(node), *flows_out(node)):
             for source, target in zip(sources, targets, strict=True):
                 self.flows.setdefault(target, []).append(source)
@@ -77,11 +79,14 @@ class _Decisions:
         self.calls.add(call)
         self.reach(call.args)
         if loads := effects_of(call).loads:
-            read = based_on(loads, self.points_to)
-            for write, effects in self.effects.calls:
-                written = based_on(effects.stores, self.points_to)
-                if written and (None in read | written or read & written):
-                    self.reach(write.args)
+            self.reach_stored(based_on(loads, self.points_to))
+
+    def reach_stored(self, read: PointsTo) -> None:
+        """What is stored where something is read that decides."""
+        for write, effects in self.effects.calls:
+            written = based_on(effects.stores, self.points_to)
+            if written and (None in read | written or read & written):
+                self.reach(write.args)
 
 
 def decides(call: Call) -> bool:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
-from ...ir.nodes import Call, Function, Region, Value, walk
+from ...ir.nodes import Call, Function, Node, Region, Value, walk
 from ...ops.registry import ATOMIC, READ, WRITE
 from ...types.arrays import ArrayType
 from ...types.structs import holds_arrays
@@ -30,6 +30,13 @@ class Effects(NamedTuple):
     def stores(self) -> tuple[Value, ...]:
         """Where the call changes what memory holds."""
         return self.writes + self.updates
+
+
+def is_access(node: Node) -> TypeGuard[Call]:
+    """Whether a node is a call of a row about an array, which other operands than the array may be indices of."""
+    if not isinstance(node, Call) or isinstance(node.op, Function) or not node.args:
+        return False
+    return isinstance(node.args[0].type, ArrayType)
 
 
 def effects_of(call: Call) -> Effects:

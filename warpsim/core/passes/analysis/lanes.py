@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from ...ir.nodes import Call, For, Function, Region, Value, While, walk
+from ...ir.nodes import Call, For, Function, Region, Value, While, callees, walk
 from ...ops.memory import PRIVATE_ATOMICS
 from ...ops.registry import ATOMIC, PURE, READ, WRITE
 from ...types import scalars, structs
@@ -90,7 +90,9 @@ def is_regular(fn: Function, plan: AtomicPlan) -> bool:
     """Whether LLVM could vectorise over the threads: no loop, no atomic, and every element follows from the index."""
     nodes, differs = list(walk(fn.body)), varying(fn)
     accesses = [node for node in nodes if isinstance(node, Call) and node.op.effect]
-    if any(isinstance(node, For | While) for node in nodes) or not plan.injective.issuperset(plan.atomics()):
+    if callees(fn.body) or any(isinstance(node, For | While) for node in nodes):
+        return False
+    if not plan.injective.issuperset(plan.atomics()):
         return False
     forms = AffineForms(plan.definitions, exact=True)
     return not any(_is_scattered(call, forms, differs) for call in accesses if isinstance(call.args[0].type, ArrayType))

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from ...ir.nodes import Call, For, Function, Value, While, count, walk
 from ...types import scalars
-from ...types.arrays import ArrayType
 from .affine import Affine, AffineForms, Atom
 from .atomics import AtomicPlan
+from .effects import is_access
 
 _LARGEST = 300  # nodes of a kernel that is emitted for both sets of threads
 _FEWEST = 3  # tests along the row: fewer are no matter beside the memory that a thread reads
@@ -38,7 +38,7 @@ def affine_indices(fn: Function, plan: AtomicPlan) -> dict[tuple[Call, int], Row
     forms, known = AffineForms(plan.definitions, exact=True), _known_before(fn)
     rows: dict[tuple[Call, int], RowIndex] = {}
     for node in walk(fn.body):
-        if isinstance(node, Call) and node.args and isinstance(node.args[0].type, ArrayType):
+        if is_access(node):
             for k in range(1, min(1 + node.args[0].type.ndim, len(node.args))):
                 if scalars.is_integer(node.args[k].type) and plan.ranges.may_count_back(node, k):
                     index = _along_row(forms.of(node.args[k]), known)

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator
 
 from ....errors import KernelValueError
-from ...ir.nodes import Call, Function, walk_all
+from ...ir.nodes import Call, Function, walk
 from ...types import structs
 
 MOST_BYTES = 480 * 1024  # of the 512 KiB on a GPU, where registers that do not fit need room as well
@@ -33,9 +33,11 @@ def check_stack(fn: Function) -> None:
 
 
 def local_arrays(fn: Function) -> Iterator[tuple[int, Call]]:
-    """The local arrays of a program, and of the functions that it calls, with their sizes in bytes."""
-    for node in walk_all(fn):
-        if isinstance(node, Call) and node.op.name == "local_array":
+    """The local arrays of a program with their sizes in bytes; those of a shared function once a call."""
+    for node in walk(fn.body):
+        if isinstance(node, Call) and isinstance(node.op, Function):
+            yield from local_arrays(node.op)
+        elif isinstance(node, Call) and node.op.name == "local_array":
             shape, dtype = node.attributes["shape"], node.attributes["dtype"]
             yield math.prod(map(int, shape)) * structs.numpy_dtype(dtype).itemsize, node
 

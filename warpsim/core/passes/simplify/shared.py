@@ -1,8 +1,9 @@
-"""Inlining decisions: the functions that stay functions in machine code, as they are large and called often.
+"""Inlining decisions: a *shared* function is compiled once and called, as it is large and called often.
 
-Guarantees: the program means the same, bit for bit. Such a function has no derivative, changes no memory and asks for
-nothing of its thread, as searches of meshes do; a call of it costs far less than what it does. An adjoint calls some
-forty times where the kernel calls ten: with as many copies, LLVM takes minutes.
+Guarantees: the program means the same, bit for bit unless it has fast mathematics, which shared functions have not.
+A shared function has no derivative, changes no memory and asks for nothing of its thread, as searches of meshes do; a
+call of it costs far less than what it does. An adjoint calls such searches some forty times where the kernel does ten:
+of that many copies LLVM makes code for a minute.
 """
 
 from __future__ import annotations
@@ -29,20 +30,21 @@ from .versioning import add_versions
 _SMALLEST = 200
 """Nodes of a function below which it is inlined wherever it is called."""
 _MOST_COPIED = 4000
-"""Nodes that copies may add to a program."""
+"""Nodes that copies may add to a program; where they add more, all large functions are shared."""
 _OF_KERNEL = frozenset({"tid", "block_dim", "resolve", "assert"})
-"""Rows that need the kernel around them."""
+"""Rows that need the kernel around them: of handles, assertions and block sizes, the kernel alone is searched."""
 
 
 def shared_functions(fn: Function, max_unroll: int) -> dict[Function, Function]:
-    """The functions without derivative that a program should keep, each in its final form."""
+    """The functions that a program should share, each in its final form."""
     often = {f: n for f, n in _calls_of(fn, {}).items() if n > 1}
     inlined = {f: inline(f) for f in often}
     large = {f: body for f, body in inlined.items() if count(body.body) >= _SMALLEST}
     if sum((often[f] - 1) * count(body.body) for f, body in large.items()) <= _MOST_COPIED:
         return {}
     final = {f: _final(body, max_unroll) for f, body in large.items()}
-    return {f: code for f, code in final.items() if _stands_alone(code)}
+    alone = {f: code for f, code in final.items() if _stands_alone(code)}
+    return alone if sum((often[f] - 1) * count(large[f].body) for f in alone) > _MOST_COPIED else {}
 
 
 def _calls_of(fn: Function, known: dict[Function, Counter[Function]]) -> Counter[Function]:
@@ -58,8 +60,8 @@ def _calls_of(fn: Function, known: dict[Function, Counter[Function]]) -> Counter
 
 
 def _final(fn: Function, max_unroll: int) -> Function:
-    """A function that is inlined in itself as it is emitted. Programs, which print calls by names, name it by all that
-    it is, so that no two functions of a program share a name."""
+    """A function that is inlined in itself as it is emitted. Its name ends in a digest of its text and types, as a
+    program's text, and so its key in caches, shows a call by the name alone."""
     code = add_versions(dce(fold(unroll(fn, max_unroll))))
     nodes = [*walk(code.body)]
     types = {v.type for v in chain(code.params, *(n.results for n in nodes), *(n.operands() for n in nodes))}

@@ -14,7 +14,7 @@ from ...ir.nodes import Call, Constant, For, Function, If, Node, Region, Value, 
 from ...ir.rewrite import Cloner, Rewriter
 from ...ops.registry import TABLE
 from ...types import scalars
-from ...types.arrays import ArrayType
+from ..analysis.effects import is_access
 from ..analysis.ranges import Ranges
 
 _LARGEST = 64  # nodes of a body that is repeated
@@ -48,7 +48,7 @@ class _Versions(Rewriter):
             return False
         if count(loop.body) > _LARGEST or any(isinstance(n, For | While) for n in inner):
             return False
-        accesses = [n for n in inner if isinstance(n, Call) and n.args and isinstance(n.args[0].type, ArrayType)]
+        accesses = [n for n in inner if is_access(n)]
         return any(
             self.ranges.may_count_back(call, k) and self.follows(value, index)
             for call in accesses
