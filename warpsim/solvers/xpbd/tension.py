@@ -71,7 +71,8 @@ def spring_tension(statistics: XPBDStatistics, control: Control | None = None) -
     q, ends = statistics.state.particle_q.numpy().astype(np.float64), model.spring_indices.numpy()
     activation = (model.control() if control is None else control).spring_activation.numpy()
     rest = model.spring_rest_length.numpy() * (1.0 + activation.astype(np.float64))
-    longer = np.linalg.norm(q[ends[:, 0]] - q[ends[:, 1]], axis=1) - rest
+    with np.errstate(invalid="ignore", over="ignore"):
+        longer = np.linalg.norm(q[ends[:, 0]] - q[ends[:, 1]], axis=1) - rest
     compliance = model.spring_compliance.numpy().astype(np.float64)
     return np.divide(longer, compliance, out=np.full(len(longer), np.nan), where=compliance > 0.0)
 
@@ -81,8 +82,9 @@ def _gradients(statistics: XPBDStatistics) -> tuple[np.ndarray, np.ndarray]:
     are NaN."""
     model = statistics.model
     q, corners = statistics.state.particle_q.numpy().astype(np.float64), model.tri_indices.numpy()
-    sides = np.stack([q[corners[:, 1]] - q[corners[:, 0]], q[corners[:, 2]] - q[corners[:, 0]]], axis=2)
-    f = np.asarray(sides @ model.tri_pose.numpy().astype(np.float64))
+    with np.errstate(invalid="ignore", over="ignore"):  # whether NumPy warns of infinities depends on where arrays lie
+        sides = np.stack([q[corners[:, 1]] - q[corners[:, 0]], q[corners[:, 2]] - q[corners[:, 0]]], axis=2)
+        f = np.asarray(sides @ model.tri_pose.numpy().astype(np.float64))
     finite = np.isfinite(f).all(axis=(1, 2))
     f[~finite] = np.nan
     return f, finite
