@@ -285,16 +285,20 @@ class FunctionCalls:
 
     def call_function(self, fn: Function, args: list[list[Any]]) -> Any:
         """What a shared function returns."""
-        if not self.emits_functions:
+        if self.emits_functions:
+            results = self.emit_call(fn, args)
+        else:
             results = self.emit_body(fn, args, self.target_for(fn))
-            return results[0] if len(results) == 1 else results
+        return results[0] if len(results) == 1 else results
+
+    def emit_call(self, fn: Function, args: list[list[Any]]) -> list[list[Any]]:
+        """Call a function of the module, which returns a struct of registers."""
         flat = list(chain(*args))
         if fn.name not in self.functions:
             self.functions[fn.name] = self.define(fn, [x.type for x in flat])
         registers = self.builder.call(self.functions[fn.name], flat)
         parts = (self.builder.extract_value(registers, k) for k in range(len(registers.type.elements)))
-        results = [[next(parts) for _ in register_types(value.type)] for value in fn.body.yields]
-        return results[0] if len(results) == 1 else results
+        return [[next(parts) for _ in register_types(value.type)] for value in fn.body.yields]
 
     def emit_body(self, fn: Function, args: list[list[Any]], inner: FunctionCalls) -> list[list[Any]]:
         """Emit what a function does by a target for it, whose stack is that of the kernel."""

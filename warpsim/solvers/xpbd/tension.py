@@ -82,7 +82,7 @@ def _gradients(statistics: XPBDStatistics) -> tuple[np.ndarray, np.ndarray]:
     are NaN."""
     model = statistics.model
     q, corners = statistics.state.particle_q.numpy().astype(np.float64), model.tri_indices.numpy()
-    with np.errstate(invalid="ignore", over="ignore"):  # whether NumPy warns of infinities depends on where arrays lie
+    with np.errstate(invalid="ignore", over="ignore"):  # whether NumPy warns of infinities depends on the processor
         sides = np.stack([q[corners[:, 1]] - q[corners[:, 0]], q[corners[:, 2]] - q[corners[:, 0]]], axis=2)
         f = np.asarray(sides @ model.tri_pose.numpy().astype(np.float64))
     finite = np.isfinite(f).all(axis=(1, 2))

@@ -2,12 +2,11 @@
 
 Guarantees: afterwards every Call is a primitive row with a value on every target, and the program
 means the same. On request what has a gradient of its own stays a call, for the adjoint to use it: a
-function whose body is inlined in itself, or an expansion row; and so do functions that are large, called often and
-without derivative, see `shared`. Every call gets a copy of its own of the
-body. Nodes keep their place in the source: those of a user function their own, those of an expansion the
-place of the call. An expansion is traced once per argument types and reused. Sizes decide
-nothing else: measured on decompositions and noise, LLVM optimises one inlined body better than calls, and
-duplicate-free programs compile in linear time.
+function whose body is inlined in itself, or an expansion row; and so do calls of shared functions, which `shared`
+chooses. Every other call gets a copy of its own of the body. Nodes keep their place in the source: those of a user
+function their own, those of an expansion the place of the call. An expansion is traced once per argument types and
+reused. Sizes decide nothing else: measured on decompositions and noise, LLVM optimises one inlined body better than
+calls, and duplicate-free programs compile in linear time.
 """
 
 from __future__ import annotations
