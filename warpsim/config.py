@@ -40,7 +40,7 @@ class Config:
     """Let the compiler reorder and contract floating-point operations and assume no NaN."""
     lanes: str = field(default_factory=lambda: os.environ.get("WARPSIM_LANES", "auto"))
     """Run neighbouring threads of a CPU kernel as lanes of vectors: `auto` where that pays, `off`, or `always`."""
-    deterministic: bool | DeterministicMode = False
+    deterministic: bool | DeterministicMode = DeterministicMode.NOT_GUARANTEED
     """Make scattered float atomics independent of scheduling too, see `launch`."""
     lineinfo: bool = False
     """Relate CUDA machine code to source lines, for profilers and debuggers."""

@@ -358,7 +358,7 @@ class DivergenceError(WarpsimError, ArithmeticError):
     """A state with numbers that are not finite: says the step, the stage of it and the first particle."""
 
 
-class MissingPackageError(WarpsimError, ImportError):
+class MissingPackageError(WarpsimError, ModuleNotFoundError):
     """An optional package that is needed and not installed, or a module of Warp that is not here."""
 
 

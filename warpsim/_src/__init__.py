@@ -11,15 +11,13 @@ import importlib.util
 import sys
 from typing import Any
 
-from ..errors import MissingPackageError
-
 _PACKAGE = __name__.rpartition(".")[0]
 
 
 def _is_here(path: str) -> bool:
     try:
         return importlib.util.find_spec(path) is not None
-    except MissingPackageError:  # a module of Warp that the package lacks, and says why
+    except ModuleNotFoundError:  # a module of Warp that the package lacks, and says why
         return False
 
 

@@ -52,12 +52,15 @@ def type_is_value(t: object) -> bool:
 
 
 def type_is_array(t: object) -> bool:
-    return isinstance(t, ArrayType)
+    """Whether a type is one of arrays; tiles are none."""
+    t = canonical(t)
+    return isinstance(t, ArrayType) and t.local_shape is None
 
 
 def type_is_tile(t: object) -> bool:
-    """Whether a type is one of tiles: none is, they come later."""
-    return False
+    """Whether a type is one of tiles: arrays of a fixed shape that a thread holds."""
+    t = canonical(t)
+    return isinstance(t, ArrayType) and t.local_shape is not None
 
 
 def type_ctype(dtype: object) -> Any:
@@ -89,12 +92,17 @@ is_transformation, is_composite, is_value = map(
     _of_value, (type_is_transformation, type_is_composite, type_is_value)
 )
 is_float, is_int, is_scalar = map(_of_value, (type_is_float, type_is_int, type_is_scalar))
-is_struct, is_tile = map(_of_value, (type_is_struct, type_is_tile))
+is_struct = _of_value(type_is_struct)
 
 
 def is_array(x: object) -> bool:
     """Whether this is an array, or a type of arrays."""
-    return isinstance(x, ArrayType) or isinstance(getattr(x, "type", None), ArrayType)
+    return type_is_array(x) or type_is_array(getattr(x, "type", None))
+
+
+def is_tile(x: object) -> bool:
+    """Whether this is a type of tiles; their values are in kernels only."""
+    return type_is_tile(x)
 
 
 def type_size(dtype: object) -> int:

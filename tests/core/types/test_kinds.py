@@ -18,7 +18,8 @@ TYPES = {
     "transformation": [wp.transform, wp.transformh],
     "float": [float, wp.float16, np.dtype(np.float64)],
     "int": [int, wp.uint8, wp.int64],
-    "array": [wp.array[float], wp.array2d[wp.vec3], wp.indexedarray[int]],
+    "array": [wp.array[float], wp.array2d[wp.vec3], wp.indexedarray[int], wp.array(dtype=float, ndim=2)],
+    "tile": [wp.tile[float, 4, 4], wp.tile[wp.vec3, 8]],
 }
 FAMILIES = {"composite": ("vector", "matrix", "quaternion", "transformation"), "scalar": ("float", "int")}
 
@@ -49,8 +50,9 @@ def test_values_answer_as_their_types_do():
     assert T.is_int(1) and T.is_int(wp.uint8(1)) and not T.is_int(True)
     assert T.is_value(True) and not T.is_scalar(True)
     assert T.is_struct(Body()) and T.is_array(wp.zeros(2)) and T.is_array(wp.array[float])
+    assert T.is_array(wp.array(dtype=float)) and T.is_tile(wp.tile[int, 2]) and not T.is_array(wp.tile[int, 2])
     assert T.is_composite(wp.quat()) and not T.is_composite(2.0)
-    assert not any(asked("text") for asked in (T.is_value, T.is_array, T.is_struct))
+    assert not any(asked("text") for asked in (T.is_value, T.is_array, T.is_struct, T.is_tile))
 
 
 def test_sizes_names_and_equality():
@@ -100,10 +102,6 @@ def test_types_of_c_are_those_of_ctypes():
     assert T.type_ctype(wp.vec3) is wp.vec3 and issubclass(T.type_ctype(wp.mat22), ctypes.Array)
     with pytest.raises(TypeError, match="has no type of C"):
         T.type_ctype(wp.array[float])
-
-
-def test_nothing_is_a_tile_yet():
-    assert not any(T.type_is_tile(t) for types in TYPES.values() for t in types) and not T.is_tile(wp.zeros(1))
 
 
 def test_strides_of_packed_memory():

@@ -61,3 +61,9 @@ def test_kernels_of_which_nothing_is_known():
 def test_the_name_of_a_cache_is_that_of_the_machine():
     key = wp.get_cpu_kernel_cache_key()
     assert key == wp.get_cpu_kernel_cache_key() and key and not set(key) & set("/\\ :")
+
+
+def test_names_and_types_of_parameters_as_engines_read_them():
+    names = [(p.label, p.type) for p in generic.adj.args]
+    assert [name for name, _ in names] == ["x"] and names[0][1].ndim == 1 and names[0][1].dtype is Any
+    assert wp.types.is_array(names[0][1]) and double.adj.args[0].type.dtype is wp.float32

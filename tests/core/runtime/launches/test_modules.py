@@ -57,6 +57,7 @@ def test_options_of_other_compilers_are_accepted():
     x = wp.zeros(3)
     wp.launch(one, 3, inputs=[x])
     assert x.list() == [1.0] * 3
+    assert wp.config.deterministic is wp.DeterministicMode.NOT_GUARANTEED and not one.option("deterministic")
     wp.config.deterministic = wp.DeterministicMode.RUN_TO_RUN
     assert one.option("deterministic")
     assert wp.config.version.split(".")[0] == "1"

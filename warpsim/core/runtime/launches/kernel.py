@@ -160,6 +160,12 @@ class Kernel(ByName):
         return t
 
     @property
+    def adj(self) -> python_types.SimpleNamespace:
+        """The parameters as `adj.args`, each with its `label` and `type`: where engines look for them."""
+        args = [python_types.SimpleNamespace(label=name, type=t) for name, t in self.patterns.items()]
+        return python_types.SimpleNamespace(args=args)
+
+    @property
     def generic(self) -> bool:
         return any(is_generic(p) for p in self.patterns.values())
 
