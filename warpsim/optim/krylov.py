@@ -1,8 +1,8 @@
 """Krylov iterations: from an approximate solution and its residual to a better one.
 
-Every function here runs one cycle: it improves `x` in place from the residual `r` until `system.enough(norm, ...)` says
-stop, and returns what stopped it otherwise ("" for nothing). The norms that it reports are those of residuals updated
-by recursion; `linear` computes the true one between cycles and decides.
+Every function here runs one cycle: it improves `x` in place from the residual `r` until no subproblem of the system is
+open any more; what else than a small residual closed one is in `system.trouble`. The norms that it reports are those
+of residuals updated by recursion; `solve` computes the true one between cycles and decides.
 
 Preconditioners stand on the right (M approximates the inverse of A), so that residuals are those of A x = b.
 """
@@ -10,7 +10,6 @@ Preconditioners stand on the right (M approximates the inverse of A), so that re
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +17,8 @@ import numpy as np
 
 from ..core.language import array, kernel, tid
 from .operators import LinearOperator
-from .vectors import Vector, combine, inner, norm, run, vector_like
+from .subproblems import Batches, Coefficients, Whole, norms
+from .vectors import Vector, run, vector_like
 
 INDEFINITE, BREAKDOWN, NOT_FINITE = "indefinite", "breakdown", "not finite"
 RESTART = "restart"
@@ -50,12 +50,57 @@ class Room:
 
 
 class System:
-    """A, its preconditioner, room for vectors, and when to stop."""
+    """A, its preconditioner, room for vectors, and which subproblems are open.
 
-    enough: Callable[[float], bool]
+    watch(sizes): counts an iteration, and tells which subproblems have done enough at these norms of residuals.
+    """
 
-    def __init__(self, A: LinearOperator, M: LinearOperator | None, room: Room):
-        self.A, self.M, self.room = A, M, room
+    watch: Any
+
+    def __init__(self, A: LinearOperator, M: LinearOperator | None, room: Room, parts: Whole | Batches):
+        self.A, self.M, self.room, self.parts = A, M, room, parts
+        self.inner: Callable[[array, array], np.ndarray] = parts.inner
+        self.open = np.ones(parts.count, bool)
+        self.trouble = np.full(parts.count, "", object)
+        self.iterations = np.zeros(parts.count, int)  # of each subproblem when it was closed
+
+    def begin(self, open_ones: np.ndarray, r: Vector) -> None:
+        """Open subproblems for a cycle from the residual r, which is zeroed in others: it may not be finite there."""
+        self.open, self.trouble[:] = open_ones.copy(), ""
+        self.room.reuse()
+        if not self.open.all():
+            self.combine(r, self.ones(), r)
+
+    def close(self, where: np.ndarray, trouble: str) -> None:
+        """Close those of the open subproblems for which `where` holds."""
+        where = where & self.open
+        self.trouble[where], self.iterations[where] = trouble, self.watch.count
+        self.open &= ~where
+
+    def enough(self, sizes: np.ndarray) -> bool:
+        """Count an iteration, and close what has a small enough residual; whether nothing is open any more."""
+        self.close(self.watch(sizes), "")
+        return not self.open.any()
+
+    def enough_of(self, r: Vector, restart: int | None) -> bool:
+        """The same with the norms of r, which cycles of a fixed length only look at in their end."""
+        if restart is None:
+            return self.enough(self.norm(r))
+        self.watch.count += 1
+        return not self.open.any()
+
+    def require_positive(self, products: np.ndarray) -> None:
+        """Close subproblems where p . A p of a positive definite A is not positive."""
+        self.close(~np.isfinite(products), NOT_FINITE)
+        self.close(~(products > 0.0), INDEFINITE)
+
+    def ratio(self, a: Coefficients, b: np.ndarray) -> np.ndarray:
+        """a / b of open subproblems, 0 of others and where b is 0."""
+        return np.divide(a, b, out=np.zeros(self.parts.count), where=self.open & (b != 0.0))
+
+    def ones(self) -> np.ndarray:
+        """1 for open subproblems, 0 for others."""
+        return self.open.astype(float)
 
     def new(self, count: int) -> list[Vector]:
         """Vectors of zeros."""
@@ -63,32 +108,42 @@ class System:
 
     def apply(self, x: Vector, out: Vector) -> None:
         self.A.matvec(x.typed, out.typed, out.typed, 1.0, 0.0)
+        self.parts.settle(out.flat)
 
     def residual(self, b: Vector, x: Vector, out: Vector) -> None:
         self.A.matvec(x.typed, b.typed, out.typed, -1.0, 1.0)
+        self.parts.settle(out.flat)
 
     def precondition(self, x: Vector, out: Vector) -> Vector:
         """M x in `out`, or x itself without M."""
         if self.M is None:
             return x
         self.M.matvec(x.typed, out.typed, out.typed, 1.0, 0.0)
+        self.parts.settle(out.flat)
         return out
 
+    def dot(self, x: Vector, y: Vector) -> np.ndarray:
+        return self.inner(x.flat, y.flat)
 
-def add(x: Vector, a: float, y: Vector) -> None:
-    """x += a y."""
-    combine(x.flat, 1.0, x.flat, a, y.flat)
+    def norm(self, x: Vector) -> np.ndarray:
+        return norms(self.parts, x.flat)
 
+    def combine(self, out: Vector, a: Coefficients, x: Vector, b: Coefficients = 0.0, y: Vector | None = None) -> None:
+        """out = a x + b y."""
+        self.parts.combine(out.flat, a, x.flat, b, None if y is None else y.flat)
 
-def copy(x: Vector, out: Vector) -> None:
-    combine(out.flat, 1.0, x.flat)
+    def add(self, x: Vector, a: Coefficients, y: Vector) -> None:
+        """x += a y."""
+        self.combine(x, 1.0, x, a, y)
 
-
-def positive(product: float) -> str:
-    """What is wrong with p . A p of a positive definite A."""
-    if not math.isfinite(product):
-        return NOT_FINITE
-    return "" if product > 0.0 else INDEFINITE
+    def descend(self, a: np.ndarray, p: Vector, q: Vector, x: Vector, r: Vector) -> None:
+        """x += a p and r -= a q."""
+        if isinstance(self.parts, Whole):
+            kind = x.flat.dtype
+            run(_descend, x.flat.size, [kind(a[0]), p.flat, q.flat, x.flat, r.flat], x.flat.device)
+        else:
+            self.add(x, a, p)
+            self.add(r, -a, q)
 
 
 @kernel
@@ -99,154 +154,173 @@ def _descend(a: Any, p: array(dtype=Any), q: array(dtype=Any), x: array(dtype=An
     r[i] = r[i] - a * q[i]
 
 
-def descend(a: float, p: Vector, q: Vector, x: Vector, r: Vector) -> None:
-    kind = x.flat.dtype
-    run(_descend, x.flat.size, [kind(a), p.flat, q.flat, x.flat, r.flat], x.flat.device)
-
-
 def _cycle(restart: int | None) -> Any:
     """Counts the iterations of a cycle: as many as are asked for, or no end of them."""
     return itertools.count() if restart is None else range(restart)
 
 
-def cg(system: System, x: Vector, r: Vector, restart: int | None) -> str:
+def cg(system: System, x: Vector, r: Vector, restart: int | None) -> None:
     """Conjugate gradients for positive definite A and M (Hestenes and Stiefel 1952)."""
     p, q, room = system.new(3)
     z = system.precondition(r, room)
-    copy(z, p)
-    rz = inner(r.flat, z.flat)
+    system.combine(p, system.ones(), z)
+    rz = system.dot(r, z)
     for _ in _cycle(restart):
-        if problem := positive(rz):
-            return problem
+        system.require_positive(rz)
+        if not system.open.any():
+            return
         system.apply(p, q)
-        pq = inner(p.flat, q.flat)
-        if problem := positive(pq):
-            return problem
-        descend(rz / pq, p, q, x, r)
-        if system.enough(norm(r.flat)):
-            return ""
+        pq = system.dot(p, q)
+        system.require_positive(pq)
+        if not system.open.any():
+            return
+        system.descend(system.ratio(rz, pq), p, q, x, r)
+        if system.enough_of(r, restart):
+            return
         z = system.precondition(r, room)
-        before, rz = rz, inner(r.flat, z.flat)
-        combine(p.flat, 1.0, z.flat, rz / before, p.flat)
-    return RESTART
+        before, rz = rz, system.dot(r, z)
+        system.combine(p, system.ones(), z, system.ratio(rz, before), p)
+    system.close(system.open, RESTART)
 
 
-def cr(system: System, x: Vector, r: Vector, restart: int | None) -> str:
+def cr(system: System, x: Vector, r: Vector, restart: int | None) -> None:
     """Conjugate residuals for symmetric A, which may be indefinite, and positive definite M (Stiefel 1955)."""
     z, p, Az, Ap, room = system.new(5)
-    copy(system.precondition(r, room), z)
-    copy(z, p)
+    system.combine(z, system.ones(), system.precondition(r, room))
+    system.combine(p, 1.0, z)
     system.apply(z, Az)
-    copy(Az, Ap)
-    zAz = inner(z.flat, Az.flat)
+    system.combine(Ap, 1.0, Az)
+    zAz = system.dot(z, Az)
     for _ in _cycle(restart):
         MAp = system.precondition(Ap, room)
-        size = inner(Ap.flat, MAp.flat)
-        if problem := positive(size):
-            return problem
-        if abs(zAz) <= _TINY * norm(z.flat) * norm(Az.flat):
-            return BREAKDOWN
-        a = zAz / size
-        descend(a, p, Ap, x, r)
-        add(z, -a, MAp)
-        if system.enough(norm(r.flat)):
-            return ""
+        size = system.dot(Ap, MAp)
+        system.require_positive(size)
+        system.close(np.abs(zAz) <= _TINY * system.norm(z) * system.norm(Az), BREAKDOWN)
+        if not system.open.any():
+            return
+        a = system.ratio(zAz, size)
+        system.descend(a, p, Ap, x, r)
+        system.add(z, -a, MAp)
+        if system.enough_of(r, restart):
+            return
         system.apply(z, Az)
-        before, zAz = zAz, inner(z.flat, Az.flat)
-        combine(p.flat, 1.0, z.flat, zAz / before, p.flat)
-        combine(Ap.flat, 1.0, Az.flat, zAz / before, Ap.flat)
-    return RESTART
+        before, zAz = zAz, system.dot(z, Az)
+        b = system.ratio(zAz, before)
+        system.combine(p, system.ones(), z, b, p)
+        system.combine(Ap, system.ones(), Az, b, Ap)
+    system.close(system.open, RESTART)
 
 
-def bicgstab(system: System, x: Vector, r: Vector, restart: int | None) -> str:
+def bicgstab(system: System, x: Vector, r: Vector, restart: int | None) -> None:
     """Stabilised biconjugate gradients for any A (van der Vorst 1992)."""
     shadow, p, v, t, room1, room2 = system.new(6)
-    copy(r, shadow)
-    copy(r, p)
-    rho, scale = inner(r.flat, r.flat), norm(r.flat)
+    system.combine(shadow, 1.0, r)
+    system.combine(p, system.ones(), r)
+    rho, scale = system.dot(r, r), system.norm(r)
     while True:
         Mp = system.precondition(p, room1)
         system.apply(Mp, v)
-        below = inner(shadow.flat, v.flat)
-        if not abs(below) > _TINY * scale * norm(v.flat):
-            return BREAKDOWN if math.isfinite(below) else NOT_FINITE
-        a = rho / below
-        add(r, -a, v)  # halfway: r is what the paper calls s
+        below = system.dot(shadow, v)
+        system.close(~np.isfinite(below), NOT_FINITE)
+        system.close(~(np.abs(below) > _TINY * scale * system.norm(v)), BREAKDOWN)
+        if not system.open.any():
+            return
+        a = system.ratio(rho, below)
+        system.add(r, -a, v)  # halfway: r is what the paper calls s
         Mr = system.precondition(r, room2)
         system.apply(Mr, t)
-        tt = inner(t.flat, t.flat)
-        omega = inner(t.flat, r.flat) / tt if tt > 0.0 else 0.0
-        add(x, a, Mp)
-        descend(omega, Mr, t, x, r)
-        size = norm(r.flat)
+        omega = system.ratio(system.dot(t, r), system.dot(t, t))
+        system.add(x, a, Mp)
+        system.descend(omega, Mr, t, x, r)
+        size = system.norm(r)
         if system.enough(size):
-            return ""
-        before, rho = rho, inner(shadow.flat, r.flat)
-        if omega == 0.0 or not abs(rho) > _TINY * scale * size:
-            return BREAKDOWN if math.isfinite(rho) else NOT_FINITE
+            return
+        before, rho = rho, system.dot(shadow, r)
+        system.close(~np.isfinite(rho), NOT_FINITE)
+        system.close((omega == 0.0) | ~(np.abs(rho) > _TINY * scale * size), BREAKDOWN)
         # p = r + beta (p - omega v)
-        beta = rho / before * a / omega
-        combine(p.flat, beta, p.flat, -beta * omega, v.flat)
-        add(p, 1.0, r)
+        beta = system.ratio(system.ratio(rho, before) * a, omega)
+        system.combine(p, beta, p, -beta * omega, v)
+        system.add(p, system.ones(), r)
 
 
-def gmres(system: System, x: Vector, r: Vector, restart: int) -> str:
+def gmres(system: System, x: Vector, r: Vector, restart: int) -> None:
     """`restart` steps of generalised minimal residuals for any A (Saad and Schultz 1986)."""
     room, image = system.new(2)
-    basis = [r]
-    size = norm(r.flat)
-    combine(r.flat, 1.0 / size, r.flat)
-    triangle, rotations = np.zeros((restart, restart)), np.zeros((restart, 2))
-    rest = np.zeros(restart + 1)
-    rest[0] = size
-    steps, problem = 0, ""
+    basis, opened = [r], system.ones()
+    size = np.where(system.open, system.norm(r), 0.0)
+    system.combine(r, system.ratio(1.0, size), r)
+    squares = _LeastSquares(size, restart)
     for j in range(restart):
         (new,) = system.new(1)
         system.apply(system.precondition(basis[j], room), new)
-        column = orthogonalise(new, basis)
-        if not np.isfinite(column).all():
-            problem = NOT_FINITE
+        column = orthogonalise(system, new, basis)
+        system.close(~np.isfinite(column).all(axis=1), NOT_FINITE)
+        length = squares.turn(column, j)
+        system.close(length <= _TINY, BREAKDOWN)  # A maps the space into itself, and is singular on it
+        if not system.open.any():
             break
-        rotate(column, rotations[:j])
-        length = math.hypot(column[j], column[j + 1])
-        if length <= _TINY:  # A maps the space into itself, and is singular on it
-            problem = BREAKDOWN
+        squares.extend(system.open, column, length, j)
+        exact = system.open & (column[:, j + 1] == 0.0)
+        if system.enough(squares.residuals()):
             break
-        below = column[j + 1]
-        rotations[j] = column[j] / length, below / length
-        triangle[: j + 1, j] = [*column[:j], length]
-        rest[j : j + 2] = rotations[j, 0] * rest[j], -rotations[j, 1] * rest[j]
-        steps = j + 1
-        if system.enough(abs(rest[j + 1])) or below == 0.0:
-            break
+        system.close(exact, "")
         basis.append(new)
-    weights = np.linalg.solve(triangle[:steps, :steps], rest[:steps])
-    combine(image.flat, 0.0, image.flat)
-    for weight, v in zip(weights, basis, strict=False):
-        add(image, float(weight), v)
-    add(x, 1.0, system.precondition(image, room))
-    return problem
+    for weights, v in zip(squares.solve().T, basis, strict=False):
+        system.add(image, weights, v)
+    system.add(x, opened, system.precondition(image, room))
 
 
-def orthogonalise(new: Vector, basis: list[Vector]) -> np.ndarray:
+def orthogonalise(system: System, new: Vector, basis: list[Vector]) -> np.ndarray:
     """Make `new` orthonormal to the basis by modified Gram-Schmidt; returns its coefficients, the length last."""
-    coefficients = np.zeros(len(basis) + 1)
-    start = norm(new.flat)
+    coefficients = np.zeros((system.parts.count, len(basis) + 1))
+    start = system.norm(new)
     for _ in range(2):  # the second removes what rounding left of the first
         for k, v in enumerate(basis):
-            part = inner(v.flat, new.flat)
-            add(new, -part, v)
-            coefficients[k] += part
-        length = norm(new.flat)
-        if length > 0.1 * start:
+            part = np.where(system.open, system.dot(v, new), 0.0)
+            system.add(new, -part, v)
+            coefficients[:, k] += part
+        length = system.norm(new)
+        if (length > 0.1 * start)[system.open].all():
             break
-    tiny = float(np.finfo(new.flat.dtype).eps) * start
-    coefficients[-1] = 0.0 if length <= tiny else length
-    combine(new.flat, 1.0 / length if length > tiny else 0.0, new.flat)
+    length = np.where(length <= float(np.finfo(new.flat.dtype).eps) * start, 0.0, length)
+    coefficients[:, -1] = length
+    system.combine(new, system.ratio(1.0, length), new)
     return coefficients
 
 
-def rotate(column: np.ndarray, rotations: np.ndarray) -> None:
-    """Apply earlier Givens rotations to a new column, in place."""
-    for k, (c, s) in enumerate(rotations):
-        column[k], column[k + 1] = c * column[k] + s * column[k + 1], c * column[k + 1] - s * column[k]
+class _LeastSquares:
+    """The small least squares problems of GMRES, by Givens rotations: one for each subproblem, of `steps` unknowns."""
+
+    def __init__(self, sizes: np.ndarray, restart: int):
+        self.steps = np.zeros(sizes.size, int)
+        self._triangle = np.tile(np.eye(restart), (sizes.size, 1, 1))
+        self._rotations = np.zeros((restart, sizes.size, 2))
+        self._rest = np.zeros((sizes.size, restart + 1))
+        self._rest[:, 0] = sizes
+
+    def turn(self, column: np.ndarray, j: int) -> np.ndarray:
+        """Apply the rotations of earlier columns to a new one, in place; the lengths of its last two entries."""
+        for k, (c, s) in enumerate(self._rotations[:j].transpose(0, 2, 1)):
+            above, below = column[:, k].copy(), column[:, k + 1].copy()
+            column[:, k], column[:, k + 1] = c * above + s * below, c * below - s * above
+        return np.hypot(column[:, j], column[:, j + 1])
+
+    def extend(self, where: np.ndarray, column: np.ndarray, length: np.ndarray, j: int) -> None:
+        """Add a column to the problems for which `where` holds."""
+        turn = column[where, j : j + 2] / length[where, None]
+        self._rotations[j, where] = turn
+        self._triangle[where, :j, j], self._triangle[where, j, j] = column[where, :j], length[where]
+        rest = self._rest[where, j]
+        self._rest[where, j], self._rest[where, j + 1] = turn[:, 0] * rest, -turn[:, 1] * rest
+        self.steps[where] = j + 1
+
+    def residuals(self) -> np.ndarray:
+        """The norms of what is left, (count,)."""
+        return np.abs(self._rest[np.arange(self.steps.size), self.steps])
+
+    def solve(self) -> np.ndarray:
+        """The solutions, (count, restart), 0 behind their steps."""
+        inside = np.arange(self._triangle.shape[1]) < self.steps[:, None]
+        right = np.where(inside, self._rest[:, :-1], 0.0)
+        return np.linalg.solve(self._triangle, right[..., None])[..., 0]

@@ -1,7 +1,8 @@
 """Iterative solvers of A x = b: `cg`, `cr`, `bicgstab`, `gmres`, and the same with operands and vectors kept, `CG` ...
 
 Guarantees: the residual that is returned, and that decides convergence, is b - A x as computed from the returned x, not
-one updated by recursion; a solve never raises because it does not converge. `Solve` says how it ended.
+one updated by recursion; a solve never raises because it does not converge. `Solve` says how it ended. An operator with
+`batch_offsets` is many systems: they are iterated together, each until its own residual is small enough.
 
 Under an active `Tape` a solve is differentiated by the implicit function theorem, at the cost of one more solve.
 Gradients reach `b` and the entries of A: dense and CSR arrays, the blocks of a `BsrMatrix`, and all that the launches
@@ -14,12 +15,13 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.language import array
+from .fsai import FSAI
 from .operators import CsrMatrix, LinearOperator, aslinearoperator
 from .preconditioners import preconditioner
 from .prepared import CG, CR, GMRES, BiCGSTAB, Callback, LinearSolverState
 from .solve import Solve
 
-__all__ = ["CG", "CR", "GMRES", "BiCGSTAB", "CsrMatrix", "LinearOperator", "LinearSolverState", "Solve"]
+__all__ = ["CG", "CR", "FSAI", "GMRES", "BiCGSTAB", "CsrMatrix", "LinearOperator", "LinearSolverState", "Solve"]
 __all__ += ["aslinearoperator", "bicgstab", "cg", "cr", "gmres", "preconditioner"]
 
 
@@ -34,7 +36,8 @@ def cg(
     norm of b, by default eps^(3/4) of the dtype (6e-6 for float32, 2e-12 for float64). atol: absolute; the larger of
     the two decides. maxiter: 0 or None for ten times the number of unknowns. M: approximates the inverse of A, for
     instance `preconditioner(A)`; symmetric positive definite. callback(iteration, residual, tolerance) is called
-    every `check_every` iterations. restart: begin anew from b - A x after so many iterations, against drift.
+    every `check_every` iterations. restart: begin anew from b - A x after so many iterations, against drift; then
+    residuals are looked at, and the callback is called, in the end of these cycles only, and before the first.
     use_cuda_graph: taken for scripts written for Warp; the CPU has no use for it.
 
     Returns a `Solve`; with `run=False` the solver, a `CG`, to be called. Raises `ArgumentTypeError` or `ArrayError` for

@@ -3,8 +3,8 @@
 Guarantees: every operator computes z = alpha A x + beta y, by launches that a tape can record; dense and sparse ones
 also compute with the transpose, so that solves through them can be differentiated.
 
-`aslinearoperator` makes one of a dense 2-D array, a `BsrMatrix` of `wp.sparse`, a `CsrMatrix`, a SciPy sparse matrix,
-or takes a `LinearOperator`.
+`aslinearoperator` makes one of a dense 2-D array, a 1-D array of the diagonal, a `BsrMatrix` of `wp.sparse`, a
+`CsrMatrix`, a SciPy sparse matrix, or takes a `LinearOperator`.
 """
 
 from __future__ import annotations
@@ -36,6 +36,12 @@ class LinearOperator:
     alpha, beta) computes z = alpha A x + beta y; z may be y, and y must not be read when beta is 0. adjoint: the same
     for the transpose of A, asked for when a solve by `bicgstab` or `gmres` is differentiated. arrays: those that A
     is made of beside the ones that `matvec` launches with; a tape keeps both as they were at the solve.
+
+    batch_offsets: (n + 1,) of int32, where A is n independent subproblems: the first component of each, and the end of
+    the last. Solvers iterate them together, and end each by its own residual; components outside of all are idle: they
+    keep their values. max_batch_length: the most components that one may have.
+
+    Raises `ArrayError` for what is not square, and `ArgumentTypeError` and `ArrayError` for other offsets.
     """
 
     def __init__(
@@ -44,6 +50,9 @@ class LinearOperator:
         dtype: Any,
         device: Any,
         matvec: Matvec,
+        batch_offsets: array | None = None,
+        max_batch_length: int | None = None,
+        *,
         adjoint: Matvec | None = None,
         arrays: Sequence[array] = (),
     ):
@@ -54,34 +63,73 @@ class LinearOperator:
             raise ArrayError(f"a linear operator of shape {tuple(shape)}\nexpected: as many rows as columns")
         self.shape, self.dtype, self.device = (int(rows), int(columns)), dtype, get_device(device)
         self.matvec, self.adjoint, self.arrays = matvec, adjoint, list(arrays)
+        _check_batches(batch_offsets, max_batch_length, self.device)
+        self.batch_offsets, self.max_batch_length = batch_offsets, max_batch_length
+
+    @property
+    def scalar_type(self) -> Any:
+        """The type of the components of the vectors it is applied to."""
+        return compounds.scalar_of(self.dtype)
+
+    @property
+    def batch_count(self) -> int:
+        """The number of subproblems, 1 without `batch_offsets`."""
+        return 1 if self.batch_offsets is None else self.batch_offsets.size - 1
+
+    def in_batches(self, offsets: array | None, longest: int | None) -> LinearOperator:
+        """The same matrix as subproblems, see `batch_offsets` and `max_batch_length`."""
+        parts = {"adjoint": self.adjoint, "arrays": self.arrays}
+        return LinearOperator(self.shape, self.dtype, self.device, self.matvec, offsets, longest, **parts)
 
     def transposed(self) -> LinearOperator | None:
         """The transpose, if it is known."""
         if self.adjoint is None:
             return None
-        return LinearOperator(self.shape, self.dtype, self.device, self.adjoint, self.matvec, self.arrays)
+        parts = {"adjoint": self.matvec, "arrays": self.arrays}
+        batches = self.batch_offsets, self.max_batch_length
+        return LinearOperator(self.shape, self.dtype, self.device, self.adjoint, *batches, **parts)
 
     def __repr__(self) -> str:
         return f"LinearOperator(shape={self.shape}, dtype={type_name(self.dtype)})"
 
 
-def aslinearoperator(A: Any) -> LinearOperator:
-    """A `LinearOperator` of a dense 2-D array, a `BsrMatrix`, a `CsrMatrix`, or a SciPy sparse matrix, which is copied.
+def _check_batches(offsets: Any, longest: int | None, device: Any) -> None:
+    """Raise unless `batch_offsets` and `max_batch_length` can be those of an operator on a device."""
+    if longest is not None and offsets is None:
+        raise ValueError(f"max_batch_length is {longest} alone\nhelp: it requires batch_offsets, or leave it out")
+    if longest is not None and longest < 0:
+        raise ValueError(f"max_batch_length is {longest}\nexpected: a number of components from 0 on, or None")
+    if offsets is not None:
+        check_index(offsets, "batch_offsets", device)
+        if offsets.size < 2:
+            raise ArrayError(f"batch_offsets has {counted(offsets.size, 'element')}\nexpected: 2, or more")
 
-    Of a `BsrMatrix` it is the matrix that this is now; blocks may be written to, a new pattern makes another operator.
+
+def aslinearoperator(
+    A: Any, batch_offsets: array | None = None, max_batch_length: int | None = None
+) -> LinearOperator:
+    """A `LinearOperator` of a matrix: dense, diagonal, or sparse.
+
+    A: a 2-D array of floats, a 1-D array of the diagonal, of floats or vectors of floats, a `BsrMatrix`, a `CsrMatrix`,
+    or a SciPy sparse matrix, which is copied. Of a `BsrMatrix` it is the matrix that this is now; blocks may be written
+    to, a new pattern makes another operator. An operator is returned as it is, with the subproblems that it has.
+    batch_offsets, max_batch_length: see `LinearOperator`.
 
     Raises `ArgumentTypeError` for anything else, `ArrayError` for a matrix that is not square.
     """
     if isinstance(A, LinearOperator):
         return A
     if isinstance(A, array):
-        return dense_operator(A)
-    if isinstance(A := sparse_of_blocks(A), Operators):
-        return block_operator(A)
-    raise ArgumentTypeError(
-        f"A is {type(A).__name__}\n"
-        "expected: a 2-D array, a BsrMatrix, a CsrMatrix, a SciPy sparse matrix or a LinearOperator"
-    )
+        operator = diagonal_operator(A) if A.ndim == 1 else dense_operator(A)
+    elif isinstance(A := sparse_of_blocks(A), Operators):
+        operator = block_operator(A)
+    else:
+        raise ArgumentTypeError(
+            f"A is {type(A).__name__}\n"
+            "expected: a 2-D or 1-D array, a BsrMatrix, a CsrMatrix, a SciPy sparse matrix or a LinearOperator"
+        )
+    batched = batch_offsets is not None or max_batch_length is not None
+    return operator.in_batches(batch_offsets, max_batch_length) if batched else operator
 
 
 def sparse_of_blocks(A: Any) -> Any:
@@ -122,7 +170,32 @@ def dense_operator(a: array) -> LinearOperator:
 
         return matvec
 
-    return LinearOperator((a.shape[0], a.shape[1]), a.dtype, a.device, product(a), product(a.transpose()), [a])
+    transposed = product(a.transpose())
+    return LinearOperator((a.shape[0], a.shape[1]), a.dtype, a.device, product(a), adjoint=transposed, arrays=[a])
+
+
+# ----- diagonal -----------------------------------------------------------------------------------
+
+
+@kernel
+def _scale(d: array(dtype=Any), x: array(dtype=Any), y: array(dtype=Any), z: array(dtype=Any), alpha: Any, beta: Any):
+    i = tid()
+    total = alpha * d[i] * x[i]
+    if beta != z.dtype(0.0):
+        total = total + beta * y[i]
+    z[i] = total
+
+
+def diagonal_operator(d: array) -> LinearOperator:
+    """The operator that multiplies component i by that of an array, of floats or vectors of floats."""
+    check_floats(d, "the diagonal")
+    entries = components(d)
+
+    def matvec(x: array, y: array, z: array, alpha: float, beta: float) -> None:
+        vectors, kind = [components(v) for v in (x, y, z)], entries.dtype
+        launch(_scale, entries.size, [entries, *vectors, kind(alpha), kind(beta)], device=d.device)
+
+    return LinearOperator((d.size, d.size), d.dtype, d.device, matvec, adjoint=matvec, arrays=[d])
 
 
 # ----- sparse matrices of blocks ---------------------------------------------------------------------
@@ -134,8 +207,8 @@ def block_operator(A: Operators) -> LinearOperator:
     if not scalars.is_float(terms.scalar_type):
         raise ArgumentTypeError(f"A has blocks of {type_name(terms.scalar_type)}\nexpected: floats")
     terms = Expression(terms.matrix.snapshot(), terms.scale, terms.turned)
-    products = [block_matvec(terms), block_matvec(terms.turn())]
-    return LinearOperator(terms.shape, terms.scalar_type, terms.device, *products, [terms.matrix.values])
+    parts = {"adjoint": block_matvec(terms.turn()), "arrays": [terms.matrix.values]}
+    return LinearOperator(terms.shape, terms.scalar_type, terms.device, block_matvec(terms), **parts)
 
 
 # ----- compressed rows ------------------------------------------------------------------------------

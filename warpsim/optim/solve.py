@@ -1,8 +1,11 @@
 """One solve of A x = b: operands are checked, cycles run until the true residual is small, tapes learn of it.
 
-The residual that decides is b - A x as computed from x between cycles, not one updated by recursion. Under an active
-`Tape` a solve is differentiated by the implicit function theorem: with w the solution of transpose(A) w = dx, db is w
-and dA is -w x^T, where dx is the gradient of x. This costs one more solve, whatever the number of iterations.
+The residual that decides is b - A x as computed from x between cycles, not one updated by recursion. Subproblems of A
+are iterated together, and each ends by its own residual.
+
+Under an active `Tape` a solve is differentiated by the implicit function theorem: with w the solution of
+transpose(A) w = dx, db is w and dA is -w x^T, where dx is the gradient of x. This costs one more solve, whatever the
+number of iterations.
 """
 
 from __future__ import annotations
@@ -19,10 +22,11 @@ from ..core.runtime.arrays.saved_contents import Paused, active
 from ..core.runtime.devices.memory_range import overlap
 from ..core.types import compounds
 from ..core.types.arrays import type_name
-from ..errors import ArrayError, NotConvergedError, NotDifferentiableError, counted, instance
+from ..errors import ArgumentTypeError, ArrayError, NotConvergedError, NotDifferentiableError, counted, instance, shown
 from . import krylov
 from .operators import LinearOperator, aslinearoperator
 from .state import in_range
+from .subproblems import Batches, Whole, norms, subproblems
 from .vectors import (
     check_alike,
     check_floats,
@@ -30,7 +34,6 @@ from .vectors import (
     combine,
     components,
     gradient_of,
-    norm,
     vector,
     vector_like,
 )
@@ -56,18 +59,22 @@ class Solve(_Outcome):
     """How a solve ended: (iterations, residual, tolerance), and `reason` in a word.
 
     residual and tolerance are Euclidean norms. reason: "converged", "maxiter", "indefinite", "breakdown", "stagnated"
-    or "not finite".
+    or "not finite". batches: how each subproblem ended, where the operator has `batch_offsets`; then all else is of the
+    one that is farthest from its tolerance, apart from iterations, which are those of the longest.
     """
 
     reason: str
+    batches: tuple[Solve, ...]
 
-    def __new__(cls, iterations: int, residual: float, tolerance: float, reason: str) -> Solve:
+    def __new__(
+        cls, iterations: int, residual: float, tolerance: float, reason: str, batches: tuple[Solve, ...] = ()
+    ) -> Solve:
         result = super().__new__(cls, iterations, residual, tolerance)
-        result.reason = reason
+        result.reason, result.batches = reason, batches
         return result
 
-    def __getnewargs__(self) -> tuple[int, float, float, str]:
-        return (*self, self.reason)
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return (*self, self.reason, self.batches)
 
     @property
     def converged(self) -> bool:
@@ -76,8 +83,10 @@ class Solve(_Outcome):
     def checked(self) -> Solve:
         """This outcome, if the solve converged; else raises `NotConvergedError`."""
         if not self.converged:
+            bad = [k for k, one in enumerate(self.batches) if not one.converged]
+            where = f" in {len(bad)} of {len(self.batches)} subproblems, {shown(bad)}" if bad else ""
             raise NotConvergedError(
-                f"a linear solve ended after {self.iterations} iterations: {self.reason}\n"
+                f"a linear solve ended after {self.iterations} iterations{where}: {self.reason}\n"
                 f"found: a residual of {self.residual:.3g}\nexpected: at most {self.tolerance:.3g}\n"
                 f"help: {REASONS[self.reason]}"
             )
@@ -105,19 +114,21 @@ class StopRule(NamedTuple):
                 in_range(value, name)
         for limit, name in ((self.restart, "restart"), (self.check_every, "check_every")):
             instance(limit, (Integral, NoneType), name)
+            if isinstance(limit, bool):
+                raise ArgumentTypeError(f"{name} is {limit}\nexpected: a number of iterations")
         if self.restart is not None and self.restart < 1:
             raise ValueError(f"restart is {self.restart}\nexpected: at least 1")
         return self
 
-    def tolerance(self, size: float, dtype: Any) -> float:
-        """The norm that the residual must reach for a right side of norm `size`."""
+    def tolerance(self, sizes: np.ndarray, dtype: Any) -> np.ndarray:
+        """The norms that residuals must reach for right sides of norms `sizes`."""
         if self.tol is None and self.atol is None:
-            return size * float(np.finfo(dtype).eps ** 0.75)
-        return float(max(self.atol or 0.0, (self.tol or 0.0) * size))
+            return sizes * float(np.finfo(dtype).eps ** 0.75)
+        return np.maximum(self.atol or 0.0, (self.tol or 0.0) * sizes)
 
 
 class _Problem(NamedTuple):
-    """A x = b from x on, M: the preconditioner; and how it is solved."""
+    """A x = b from x on, M: the preconditioner; and how it is solved, in which parts."""
 
     method: Any
     A: LinearOperator
@@ -125,6 +136,7 @@ class _Problem(NamedTuple):
     b: array
     x: array
     target: StopRule
+    parts: Whole | Batches
 
 
 def solve(method: Any, A: Any, b: array, x: array, M: Any, rule: StopRule, room: krylov.Room | None = None) -> Solve:
@@ -139,8 +151,9 @@ def solve(method: Any, A: Any, b: array, x: array, M: Any, rule: StopRule, room:
     for name, one in (("A", operator), ("M", inverse)):
         if one is not None:
             _check_operator(one, b, name)
-    target = rule._replace(maxiter=rule.maxiter or 10 * b.size * compounds.size_of(b.dtype))
-    problem = _Problem(method, operator, inverse, b, x, target)
+    parts = subproblems(operator.batch_offsets, operator.max_batch_length, b)
+    target = rule._replace(maxiter=rule.maxiter or 10 * parts.longest)
+    problem = _Problem(method, operator, inverse, b, x, target, parts)
     tapes = active()
     x.mark_write()
     with Paused():
@@ -152,7 +165,7 @@ def solve(method: Any, A: Any, b: array, x: array, M: Any, rule: StopRule, room:
 
 def _record(tapes: Any, problem: _Problem, result: Solve) -> None:
     """Put a solve on the tape: a product A x, whose adjoint carries -w to what A is made of, and the adjoint solve."""
-    method, A, M, b, x, target = problem
+    method, A, M, b, x, target, parts = problem
     turned = A if method in _SYMMETRIC else A.transposed()
     with Paused():
         product, fixed, nothing = zeros_like(b, requires_grad=True), clone(x), zeros_like(b)
@@ -171,60 +184,99 @@ def _record(tapes: Any, problem: _Problem, result: Solve) -> None:
             )
         w, slope = zeros_like(b, requires_grad=False), gradient_of(x)
         inverse = M if method in _SYMMETRIC or M is None else M.transposed()
-        _iterate(_Problem(method, turned, inverse, slope, w, target._replace(callback=None))).checked()
+        _iterate(_Problem(method, turned, inverse, slope, w, target._replace(callback=None), parts)).checked()
         if b.grad is not None:
             combine(components(b.grad), 1.0, components(b.grad), 1.0, components(w))
         combine(components(gradient_of(product)), -1.0, components(w))
-        slope.zero_()  # what x held before the solve has no influence
+        if parts.has_idle:  # components that no subproblem solves for are constants of those that one does
+            turned.matvec(w, slope, slope, -1.0, 1.0)
+            parts.combine(components(slope), 1.0, components(slope), -np.ones(parts.count), components(slope))
+        else:
+            slope.zero_()  # what x held before the solve has no influence
 
     for tape in tapes:
         tape.record_func(backward, [b, x, *used, *A.arrays])
 
 
 class _Watch:
-    """Counts iterations of a solve and says when a cycle has done enough."""
+    """Counts iterations of a solve and says which subproblems have done enough."""
 
-    def __init__(self, target: StopRule, tolerance: float):
-        self.target, self.tolerance, self.count = target, tolerance, 0
+    def __init__(self, target: StopRule, tolerances: np.ndarray):
+        self.target, self.tolerances, self.count = target, tolerances, 0
 
-    def __call__(self, size: float) -> bool:
+    def __call__(self, sizes: np.ndarray) -> np.ndarray:
         self.count += 1
-        target = self.target
-        if target.callback is not None and target.check_every and self.count % target.check_every == 0:
-            target.callback(self.count, size, self.tolerance)
-        return not size > self.tolerance or self.count >= target.maxiter
+        if self.target.check_every and self.count % self.target.check_every == 0:
+            self.tell(sizes)
+        return ~(sizes > self.tolerances) | (self.count >= self.target.maxiter)
+
+    def tell(self, sizes: np.ndarray) -> None:
+        """Call the callback with the norm of the residual that is farthest from its tolerance."""
+        if self.target.callback is not None:
+            worst = _farthest(sizes, self.tolerances)
+            self.target.callback(self.count, float(sizes[worst]), float(self.tolerances[worst]))
+
+
+def _farthest(sizes: np.ndarray, tolerances: np.ndarray) -> int:
+    """The subproblem whose residual is the largest multiple of its tolerance, one that is not finite before others."""
+    if sizes.size == 1:
+        return 0
+    multiples = np.divide(sizes, tolerances, out=np.where(sizes > 0.0, np.inf, 0.0), where=tolerances > 0.0)
+    return int(np.argmax(np.where(np.isfinite(sizes), multiples, np.inf)))
 
 
 def _iterate(problem: _Problem, room: krylov.Room | None = None) -> Solve:
-    """Run cycles until the true residual is small enough, or nothing helps; overflow ends in "not finite"."""
+    """Run cycles until all true residuals are small enough, or nothing helps; overflow ends in "not finite"."""
     with np.errstate(over="ignore", invalid="ignore"):
-        return _cycles(problem, krylov.System(problem.A, problem.M, room or krylov.Room(problem.b)))
+        system = krylov.System(problem.A, problem.M, room or krylov.Room(problem.b), problem.parts)
+        return _cycles(problem, system)
 
 
 def _cycles(problem: _Problem, system: krylov.System) -> Solve:
-    method, _, _, b, x, target = problem
+    method, _, _, b, x, target, parts = problem
     right, solution, r = vector(b), vector(x), vector_like(b)
-    tolerance = target.tolerance(norm(right.flat), right.flat.dtype)
-    watch = system.enough = _Watch(target, tolerance)
-    before, trouble = math.inf, ""
+    tolerances = target.tolerance(norms(parts, right.flat), right.flat.dtype)
+    watch = system.watch = _Watch(target, tolerances)
+    before, reasons = np.full(parts.count, math.inf), np.full(parts.count, "", object)
     while True:
         system.residual(right, solution, r)
-        size = norm(r.flat)
-        if not math.isfinite(size):
-            reason = "not finite"
-        elif size <= tolerance:
-            reason = "converged"
-        elif trouble == krylov.INDEFINITE or (trouble not in ("", krylov.RESTART) and not size < 0.5 * before):
-            reason = trouble
-        elif watch.count >= target.maxiter:
-            reason = "maxiter"
-        elif trouble != krylov.RESTART and not size < before * (1.0 if method is krylov.gmres else 0.5):
-            reason = "stagnated"  # the cycle took itself for converged
-        else:
-            system.room.reuse()
-            before, trouble = size, method(system, solution, r, target.restart)
-            continue
-        return Solve(watch.count, size, tolerance, reason)
+        sizes = system.norm(r)
+        if method in _SYMMETRIC and target.restart is not None and target.check_every:
+            watch.tell(sizes)
+        for k in np.flatnonzero(reasons == ""):
+            reasons[k] = _reason(problem, system.trouble[k], sizes[k], tolerances[k], before[k], watch.count)
+        still = reasons == ""
+        if not still.any():
+            return _outcome(system, sizes, tolerances, reasons)
+        system.begin(still, r)
+        before = sizes
+        method(system, solution, r, target.restart)
+
+
+def _reason(problem: _Problem, trouble: str, size: float, tolerance: float, before: float, count: int) -> str:
+    """Why a subproblem is not iterated further from a true residual of norm `size`; nothing where it is.
+
+    before: the norm at the start of the cycle, trouble: what ended that.
+    """
+    if not math.isfinite(size):
+        return "not finite"
+    if size <= tolerance:
+        return "converged"
+    if trouble == krylov.INDEFINITE or (trouble not in ("", krylov.RESTART) and not size < 0.5 * before):
+        return trouble
+    if count >= (problem.target.maxiter or 0):
+        return "maxiter"
+    if trouble != krylov.RESTART and not size < before * (1.0 if problem.method is krylov.gmres else 0.5):
+        return "stagnated"  # the cycle took itself for converged
+    return ""
+
+
+def _outcome(system: krylov.System, sizes: np.ndarray, tolerances: np.ndarray, reasons: np.ndarray) -> Solve:
+    """How a solve ended, and each of its subproblems."""
+    counts, worst = system.iterations, _farthest(sizes, tolerances)
+    ends = [Solve(int(n), float(s), float(t), r) for n, s, t, r in zip(counts, sizes, tolerances, reasons, strict=True)]
+    batches = () if isinstance(system.parts, Whole) else tuple(ends)
+    return Solve(system.watch.count, *ends[worst][1:], ends[worst].reason, batches)
 
 
 def _check_operator(one: LinearOperator, b: array, name: str) -> None:
