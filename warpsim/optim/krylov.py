@@ -74,6 +74,8 @@ class System:
     def close(self, where: np.ndarray, trouble: str) -> None:
         """Close those of the open subproblems for which `where` holds."""
         where = where & self.open
+        if not where.any():
+            return
         self.trouble[where], self.iterations[where] = trouble, self.watch.count
         self.open &= ~where
 
@@ -91,8 +93,10 @@ class System:
 
     def require_positive(self, products: np.ndarray) -> None:
         """Close subproblems where p . A p of a positive definite A is not positive."""
-        self.close(~np.isfinite(products), NOT_FINITE)
-        self.close(~(products > 0.0), INDEFINITE)
+        good = (products > 0.0) & (products < np.inf)
+        if not good.all():
+            self.close(~np.isfinite(products), NOT_FINITE)
+            self.close(~good, INDEFINITE)
 
     def ratio(self, a: Coefficients, b: np.ndarray) -> np.ndarray:
         """a / b of open subproblems, 0 of others and where b is 0."""
