@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.language import array, atomic_min, empty, full, int32, int64, kernel, launch, tid
+from ..core.language import array, atomic_min, empty, full, int32, kernel, launch, tid
 from ..core.runtime.devices.capture import current_graph
 from ..core.runtime.devices.device_memory import on_host
 from ..errors import ArgumentTypeError, ArrayError
 from .blocks import as_blocks, block_type_of, check_index, numbers_of
-from .lists import lists_of_places, pattern_of, source_of
+from .lists import lists_of_places, pattern_of
 from .matrix import BsrMatrix, empty_matrix, fill
-from .places import blocks_at, check_matrix, put_values
+from .places import blocks_at, check_matrix, keeps_pattern, put_values
+from .triplet_map import BsrTripletMap, mapping_of, sums_of
 
 _NONE = 2**31 - 1
 
@@ -55,16 +56,6 @@ def _leave_out_zeros(numbers: array(dtype=Any, ndim=3), places: array(dtype=int3
         places[t] = -1
 
 
-@kernel
-def _add_up(starts: array(dtype=int32), entries: array(dtype=int64), source: array(dtype=Any), out: array(dtype=Any)):
-    """A block is the sum of its triplets."""
-    k = tid()
-    total = out.dtype()
-    for t in range(starts[k], starts[k + 1]):
-        total += source[source_of(entries[t])]
-    out[k] = total
-
-
 def _places_of(dest: BsrMatrix, rows: array, columns: array, blocks: array | None, count: Any) -> array:
     """The columns of triplets that count, -1 for others. blocks: without those that are zero.
 
@@ -94,15 +85,19 @@ def _places_of(dest: BsrMatrix, rows: array, columns: array, blocks: array | Non
 
 def bsr_set_from_triplets(
     dest: BsrMatrix, rows: array, columns: array, values: array | None = None, count: array | int | None = None,
-    prune_numerical_zeros: bool = True, masked: bool = False,
-) -> None:  # fmt: skip
+    prune_numerical_zeros: bool = True, masked: bool = False, topology: str | None = None,
+    build_mapping: BsrTripletMap | bool | None = None,
+) -> BsrTripletMap | None:  # fmt: skip
     """Let a matrix be the sum of blocks at places; differentiable in the blocks.
 
     rows, columns: (n,) int32; those with a negative row or column are left out. values: (n,) blocks, or their numbers
     in shape (n, rows, columns); None for a pattern of zeros. Blocks of one place are added in their order. count: how
     many triplets there are, an integer or an array of one, at most n. prune_numerical_zeros: leave out blocks of zeros,
     unless values have a gradient, which would be lost. masked: dest keeps its pattern, and triplets elsewhere are left
-    out.
+    out; topology="masked" says the same. build_mapping: True, or a map to build anew, for `bsr_set_from_mapped_values`;
+    then no zeros are left out.
+
+    Returns that map, if one was asked for.
 
     While a graph is captured, the number of blocks is not known: columns and values have room for all triplets, of
     which those beyond the matrix are left out. Raises `ArgumentTypeError` for other types, `ArrayError` for sizes and
@@ -115,27 +110,22 @@ def bsr_set_from_triplets(
     sizes = [a.size for a in (rows, columns, blocks) if a is not None]
     if len(set(sizes)) > 1:
         raise ArrayError(f"rows, columns and values have {sizes} elements\nexpected: as many of each")
-    pruned = prune_numerical_zeros and blocks is not None and not blocks.requires_grad
+    mapping, masked = mapping_of(build_mapping, dest.device), keeps_pattern(topology, masked)
+    if mapping is not None and masked:
+        raise ArrayError("a mapping of masked triplets\nexpected: masked=False, or build_mapping=None")
+    pruned = prune_numerical_zeros and mapping is None and blocks is not None and not blocks.requires_grad
     places = _places_of(dest, rows, columns, blocks if pruned else None, count)
     if masked:
         starts, entries = lists_of_places(int(dest.nnz), blocks_at(dest, rows, places), places)
-        put_values(dest, _sums(dest, starts, entries, blocks))
-        return
+        put_values(dest, sums_of(dest, starts, entries, blocks))
+        return None
     lists = lists_of_places(int(dest.nrow), rows, places)
     pattern = pattern_of(lists)
-    out = _sums(dest, pattern.starts, lists.entries, blocks)
+    out = sums_of(dest, pattern.starts, lists.entries, blocks)
     fill(dest, (int(dest.nrow), int(dest.ncol)), pattern.offsets, pattern.columns, out)
-
-
-def _sums(dest: BsrMatrix, starts: array, entries: array, blocks: array | None) -> array:
-    """The blocks that triplets add up to, as a new array; zeros for none."""
-    grad = blocks is not None and blocks.requires_grad
-    out = empty(starts.size - 1, dest.dtype, dest.device, requires_grad=grad)
-    if blocks is None:
-        out.zero_()
-    else:
-        launch(_add_up, out.size, [starts, entries, blocks, out], device=dest.device)
-    return out
+    if mapping is not None:
+        mapping.build(dest, rows.size, pattern.starts, lists.entries)
+    return mapping
 
 
 def bsr_from_triplets(

@@ -10,7 +10,7 @@ from .blocks import block_type, checked_block_shape, checked_scalar_type, number
 from .expression import terms_of
 from .lists import Pattern, entry_of, pattern_of, sort_lists, write_lists
 from .matrix import BsrMatrix, empty_matrix, fill
-from .places import check_matrix, check_same_device, put_values
+from .places import check_matrix, check_same_device, keeps_pattern, put_values
 from .queries import bsr_block_index, row_begin, row_end
 from .transposition import evaluate, private_copy
 
@@ -72,15 +72,18 @@ def _regrouped_pattern(src: BsrMatrix, shape: tuple[int, int], rows: int) -> Pat
     return pattern_of(sort_lists(starts, entries))
 
 
-def bsr_assign(dest: BsrMatrix, src: Any, structure_only: bool = False, masked: bool = False) -> None:
+def bsr_assign(
+    dest: BsrMatrix, src: Any, structure_only: bool = False, masked: bool = False, topology: str | None = None
+) -> None:
     """Copy a sparse matrix into another one, whose blocks and numbers may be of other types; differentiable.
 
     src: a `BsrMatrix` or an expression of one. Blocks of another shape get the numbers at their places: all blocks that
     have one, with zeros beside it. structure_only: zeros everywhere. masked: dest keeps its pattern, and numbers
-    elsewhere are left out.
+    elsewhere are left out; topology="masked" says the same.
 
     Raises `ArrayError` for extents that blocks of `dest` do not divide, and for another device.
     """
+    masked = keeps_pattern(topology, masked)
     check_matrix(dest, "dest", used=masked)
     terms = terms_of(src, "src")
     check_same_device(terms, dest, "src", "dest")

@@ -97,6 +97,11 @@ class Expression(Operators):
             raise ArgumentTypeError(f"a factor is {shown(factor)}\nexpected: a number")
         return Expression(self.matrix, self.scale * factor, self.turned)
 
+    def eval(self) -> BsrMatrix:
+        """A new matrix of what this stands for; differentiable."""
+        matrix: BsrMatrix = _meanings["matrix"](self)
+        return matrix
+
     def unscaled(self) -> Expression:
         """The same times 1."""
         return Expression(self.matrix, 1.0, self.turned)

@@ -24,6 +24,8 @@ from .blocks import block_shape, checked_block_type
 from .lists import column_of, lists_of_places, source_of
 from .queries import row_begin, row_end
 
+BSR_STATUS_SUCCESS, BSR_STATUS_ROW_CAPACITY_EXCEEDED = 0, 1
+
 
 class TransposedIndex:
     """Entries by column. starts: (ncol + 1,), where those of each column start; rows: (n,), the row of each; order:
@@ -91,8 +93,15 @@ class BsrMatrix(Struct, expression.Operators):
         """Whether the blocks have a gradient; may be set."""
         return bool(self.values.requires_grad)
 
+    @property
+    def row_counts(self) -> None:
+        """None: rows have no room for more blocks than they hold."""
+
     def __setattr__(self, name: str, value: object) -> None:
-        if name == "requires_grad":
+        if name == "row_counts":
+            if value is not None:
+                raise ArrayError("row_counts of a BsrMatrix\nexpected: None; rows with room for more are not here yet")
+        elif name == "requires_grad":
             self.values.requires_grad = bool(value)
         else:
             super().__setattr__(name, value)
@@ -126,6 +135,10 @@ class BsrMatrix(Struct, expression.Operators):
             self.nnz = nnz
         elif current_graph() is None:
             self.nnz_sync()
+
+    def status_sync(self) -> int:
+        """`BSR_STATUS_SUCCESS`: rows have the room that they need, and no operation leaves blocks out."""
+        return BSR_STATUS_SUCCESS
 
     # ----- indices --------------------------------------------------------------------------------
 

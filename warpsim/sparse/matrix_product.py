@@ -21,7 +21,7 @@ from ..errors import ArgumentTypeError, ArrayError, LaunchError
 from .blocks import as_matrices, block_type, factor_of, turned
 from .expression import Expression, operator, terms_of
 from .matrix import BsrMatrix, fill, matrix_of
-from .places import check_matrix, check_same_device, combine, places_in, put_values
+from .places import check_matrix, check_same_device, combine, keeps_pattern, places_in, put_values
 from .queries import bsr_block_index, row_begin, row_end
 from .row_sets import product_pattern
 from .step import MatrixStep
@@ -131,24 +131,29 @@ def _clear(z: array(dtype=Any)):
 # ----- public -------------------------------------------------------------------------------------
 
 
+class bsr_mm_work_arrays:
+    """Taken for programs written for Warp: products keep no memory."""
+
+
 @operator("matrix product")
 def bsr_mm(
     x: Any, y: Any, z: BsrMatrix | None = None, alpha: float = 1.0, beta: float = 0.0, masked: bool = False,
     work_arrays: Any = None, reuse_topology: bool = False, tile_size: int = 0, max_new_nnz: int | None = None,
+    topology: str | None = None,
 ) -> BsrMatrix:  # fmt: skip
     """The product z = alpha x y + beta z of sparse matrices; differentiable in the blocks of all.
 
     x, y: matrices or expressions, with blocks r x m and m x c; z: a `BsrMatrix` of blocks r x c, by default a new one.
-    masked: z keeps its pattern, and products elsewhere are left out. reuse_topology: the same, for a z that has the
-    pattern of this product already: that is not sought anew, which takes most of the time. work_arrays, tile_size and
-    max_new_nnz are taken for programs written for Warp.
+    masked: z keeps its pattern, and products elsewhere are left out; topology="masked" says the same. reuse_topology:
+    the same, for a z that has the pattern of this product already: that is not sought anew, which takes most of the
+    time. work_arrays, tile_size and max_new_nnz are taken for programs written for Warp.
 
     Returns z. Raises `ArgumentTypeError` for other types and blocks, `ArrayError` for extents and devices that do not
     fit, `LaunchError` while a graph is captured, which cannot know how large z becomes, unless z keeps its pattern.
     """
     first, second = terms_of(x, "x"), terms_of(y, "y")
     t = _product_type(first, second)
-    keeps = masked or reuse_topology
+    keeps = keeps_pattern(topology, masked) or reuse_topology
     if z is None:
         z = matrix_of((first.nrow, second.ncol), *_no_pattern(first), empty(0, t, first.device))
         keeps, beta = False, 0.0

@@ -73,6 +73,16 @@ def put_values(matrix: BsrMatrix, values: array) -> None:
         matrix.values[: values.size].assign(values)
 
 
+def keeps_pattern(topology: str | None, masked: bool) -> bool:
+    """Whether a result keeps its pattern, by the two ways to ask for it. Raises `ArrayError` for another topology."""
+    if topology not in (None, "compact", "masked"):
+        raise ArrayError(
+            f"topology is {shown(topology)}\nexpected: 'compact' or 'masked'; rows with room for more blocks "
+            "('padded') are not here yet"
+        )
+    return masked or topology == "masked"
+
+
 def check_same_kind(x: Any, y: Any, x_name: str, y_name: str) -> None:
     """Raise unless two matrices have blocks of one type, equal extents and one device."""
     if x.dtype is not y.dtype:

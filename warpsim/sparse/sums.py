@@ -12,7 +12,7 @@ from ..core.language import array, kernel, launch, tid
 from .blocks import factor_of
 from .expression import Expression, operator, terms_of
 from .matrix import BsrMatrix, fill, matrix_of
-from .places import check_matrix, check_same_kind, combine, places_in, put_values
+from .places import check_matrix, check_same_kind, combine, keeps_pattern, places_in, put_values
 from .transposition import evaluate
 from .unions import union_of
 
@@ -23,14 +23,19 @@ def _scale(x: array(dtype=Any), alpha: Any):
     x[k] = alpha * x[k]
 
 
+class bsr_axpy_work_arrays:
+    """Taken for programs written for Warp: sums keep no memory."""
+
+
 def bsr_axpy(
     x: Any, y: BsrMatrix | None = None, alpha: float = 1.0, beta: float = 1.0, masked: bool = False,
-    work_arrays: Any = None,
+    work_arrays: Any = None, topology: str | None = None,
 ) -> BsrMatrix:  # fmt: skip
     """The sum y = alpha x + beta y of sparse matrices; differentiable in the blocks of both.
 
     x: a `BsrMatrix` or an expression of one; y: a `BsrMatrix`, by default a new one without blocks. masked: y keeps
-    its pattern, and blocks of x elsewhere are left out. work_arrays: taken for programs written for Warp.
+    its pattern, and blocks of x elsewhere are left out; topology="masked" says the same. work_arrays: taken for
+    programs written for Warp.
 
     Returns y, with a pattern of its own. Raises `ArgumentTypeError` for other types and blocks, `ArrayError` for
     extents and devices that do not fit.
@@ -42,6 +47,7 @@ def bsr_axpy(
     check_matrix(y, "y")
     check_same_kind(terms, y, "x", "y")
     first, second = terms.times(alpha), y.terms().times(beta)
+    masked = keeps_pattern(topology, masked)
     x = evaluate(first.unscaled(), copied=False)
     if masked or (x.offsets is y.offsets and x.columns is y.columns):
         put_values(y, combine(places_in(y, x), first.scale, x, places_in(y, y), second.scale, y))

@@ -9,9 +9,9 @@ from ..core.runtime.arrays.saved_contents import Paused
 from ..core.types.arrays import type_name
 from ..errors import ArgumentTypeError
 from .blocks import factor_of, turned
-from .expression import Expression, terms_of
+from .expression import Expression, operator, terms_of
 from .matrix import BsrMatrix, fill, matrix_of
-from .places import check_matrix, check_same_device, check_same_kind, combine, places_in, put_values
+from .places import check_matrix, check_same_device, check_same_kind, combine, keeps_pattern, places_in, put_values
 
 
 @kernel
@@ -32,6 +32,7 @@ def private_copy(indices: array) -> array:
         return clone(indices)
 
 
+@operator("matrix")
 def evaluate(terms: Expression, copied: bool = True) -> BsrMatrix:
     """The matrix that an expression stands for: a new one or, unless it is to be `copied`, the one that is there."""
     matrix, alpha = terms.matrix, terms.scale
@@ -55,9 +56,10 @@ def bsr_transposed(A: Any) -> BsrMatrix:
     return evaluate(terms_of(A, "A").turn())
 
 
-def bsr_set_transpose(dest: BsrMatrix, src: Any, masked: bool = False) -> None:
+def bsr_set_transpose(dest: BsrMatrix, src: Any, masked: bool = False, topology: str | None = None) -> None:
     """Let `dest` be the transpose of `src`; masked: at the places that it has. Differentiable in the blocks of `src`.
 
+    topology="masked" says the same as masked.
     Raises `ArgumentTypeError` for other types and blocks, `ArrayError` for another device or, masked, other extents.
     """
     terms = terms_of(src, "src").turn()
@@ -66,7 +68,7 @@ def bsr_set_transpose(dest: BsrMatrix, src: Any, masked: bool = False) -> None:
         raise ArgumentTypeError(f"dest {what}\nexpected: a BsrMatrix with blocks of {type_name(terms.dtype)}")
     check_same_device(terms, dest, "src", "dest")
     result = evaluate(terms)
-    if masked:
+    if keeps_pattern(topology, masked):
         check_matrix(dest, "dest", used=True)
         check_same_kind(terms, dest, "the transpose of src", "dest")
         at = places_in(dest, result)
