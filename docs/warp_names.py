@@ -22,7 +22,6 @@ ABSENT = {
         r"tile_fft|tile_ifft"
     ),
     "buffers and textures of OpenGL come later": r"TextureResourceFlags|GLTextureResource|RegisteredGLBuffer",
-    "finite elements come later": r"fem",
     "code compiled ahead of time: the cache on disk is that": (
         r"compile_aot_module|load_aot_module|get_cuda_supported_archs|.*lto_cache|ModuleBuildOptions|build_experimental"
     ),

@@ -84,6 +84,7 @@ FLOORS = {
     "warpsim.interop.torch": 10.6,
     "warpsim.interop.jax": 10.6,
     "warpsim.interop.numba": 10.6,
+    "warpsim.fem": 10.05,
     "warpsim.sparse": 10.05,
     "warpsim.optim": 10.1,
     "warpsim.plot": 10.5,

@@ -5744,6 +5744,7 @@ from . import autograd as autograd
 from . import types as types
 from . import utils as utils
 from . import errors as errors
+from . import fem as fem
 from . import fft as fft
 from . import geometry as geometry
 from . import optim as optim

@@ -239,7 +239,8 @@ MODULES = {
 }
 """Modules that are public names."""
 
-FURTHER = ("errors", "fft", "geometry", "optim", "plot", "record", "render", "solvers", "sparse", "usd", "viewer")
+FURTHER = ("errors", "fem", "fft", "geometry", "optim", "plot", "record", "render", "solvers", "sparse", "usd")
+FURTHER += ("viewer",)
 """Packages that need no import of their own either; `from warpsim import *` leaves them out."""
 
 _OF_NUMBERS = ("vec2", "vec3", "vec4", "mat22", "mat33", "mat44")

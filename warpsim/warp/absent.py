@@ -19,7 +19,7 @@ ABSENT = {
     "buffers and textures of OpenGL are not here yet": "GLTextureResource RegisteredGLBuffer TextureResourceFlags",
     "handles between processes are not here yet": "event_from_ipc_handle from_ipc_handle",
     "modules compiled ahead of time are not here yet": "compile_aot_module load_aot_module",
-    "finite elements are not here yet": "fem",
+    "finite elements are not here yet\nhelp: of warp.fem, warpsim.fem.linalg is here": "fem.*",
     "{name} is a function of warpsim.sparse\nhelp: import warpsim.sparse": "bsr_*",
     "surface nets are not here yet": "geometry.IsoSurfaceNets",
     _SIM: "sim spatial_jacobian spatial_mass",
