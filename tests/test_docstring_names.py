@@ -26,7 +26,7 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 SCOPES = (ast.Module, ast.ClassDef, *FUNCTIONS)
 PACKAGES = {*sys.stdlib_module_names, "jax", "llvmlite", "np", "numba", "rmm", "torch"}
 ELSEWHERE = {
-    "C++ and CUDA": "LTOIR PTX ProgramLog __nv_sinf atomicAdd const double int64_t throw uint_fast32_t",
+    "C++ and CUDA": "LTOIR PTX ProgramLog WP_TILE_SYNC __nv_sinf atomicAdd const double int64_t throw uint_fast32_t",
     "vector mathematics": "_ZGVdN8v_sinf f32 v8f32",
     "other packages and programs": "OpenEXR blosc2 clear_grad jit matplotlib nsys shard_map",
     "USD and Fabric": "__fabric_arrays_interface__ metersPerUnit",

@@ -2982,7 +2982,7 @@ def quat_from_matrix(mat: mat44d) -> quatd: ...
 def quat_from_matrix(mat: mat44) -> quat: ...
 @_overload
 def quat_from_matrix(mat: mat44h) -> quath:
-    """The unit quaternion of a rotation matrix; w >= 0 where the trace is positive.
+    """The unit quaternion of a rotation matrix; w >= 0 where the trace is not negative.
     """
 @_overload
 def quat_identity() -> quat: ...
@@ -4656,6 +4656,8 @@ def normalize(a: quath) -> quath:
     normalize(a: Quat[Float]) -> Quat[Float]
 
     `a` scaled to length 1; zero stays zero.
+
+    `a` scaled to length 1; zero becomes the rotation by nothing, (0, 0, 0, 1).
 
     Gradient: yes.
 

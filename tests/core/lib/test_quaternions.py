@@ -57,6 +57,23 @@ def test_rotating_vectors(device, suffix):
 
 
 @everywhere
+def test_a_quaternion_of_length_zero_is_normalized_to_no_rotation(device, suffix):
+    quat = TYPES[suffix][2]
+    q = np.array([[0, 0, 0, 0], [0, 0, 0, -2], [3, 0, 4, 0]])
+    expected = [[0, 0, 0, 1], [0, 0, 0, -1], [0.6, 0, 0.8, 0]]
+    np.testing.assert_allclose(apply(wp.normalize, (quat, quat), device, q), expected, atol=tolerance(suffix))
+    assert wp.normalize(quat()) == quat(0.0, 0.0, 0.0, 1.0)
+
+
+@everywhere
+def test_rotations_of_trace_zero_have_a_positive_real_part(device, suffix):
+    _, _, quat, mat33 = TYPES[suffix]
+    thirds = np.stack([np.eye(3)[[2, 0, 1]], np.eye(3)[[1, 2, 0]], np.zeros((3, 3))])
+    expected = [[0.5, 0.5, 0.5, 0.5], [-0.5, -0.5, -0.5, 0.5], [0, 0, 0, 1]]
+    np.testing.assert_array_equal(apply(wp.quat_from_matrix, (mat33, quat), device, thirds), expected)
+
+
+@everywhere
 def test_matrices_back_to_quaternions(device, suffix):
     _, _, quat, mat33 = TYPES[suffix]
     _, r = rotations(device, suffix, 3)

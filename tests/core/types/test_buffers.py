@@ -71,6 +71,15 @@ def test_a_value_over_memory_of_others(t):
     assert np.all(value.numpy() == 1) and packed == counted(t)
 
 
+@pytest.mark.parametrize("t", BUFFERS)
+def test_elements_of_arrays_that_c_types_make_are_values(t):
+    first, second = (t * 2).from_buffer_copy(bytes(counted(t)) * 2)
+    assert first == second == counted(t)
+    np.asarray(first)[...] = 1
+    assert first == t.wrap(np.ones(t.shape)) and second == counted(t)
+    assert bytes(first + first) == bytes(t.wrap(np.ones(t.shape)) + t.wrap(np.ones(t.shape)))
+
+
 def test_memory_that_does_not_fit_is_refused():
     with pytest.raises(ValueError, match="buffer"):
         wp.vec3.from_buffer(np.zeros(2, np.float32))

@@ -95,12 +95,12 @@ def _quat_from_rows(r0: Vec[3, Float], r1: Vec[3, Float], r2: Vec[3, Float]) -> 
     by_w = quaternion(x, y, z, w)
     x_leads = r0[0] >= max(r1[1], r2[2])
     by_vector = where(x_leads, by_x, where(r1[1] >= r2[2], by_y, by_z))
-    return normalize(where(w > 1.0, by_w, by_vector))
+    return normalize(where(w >= 1.0, by_w, by_vector))
 
 
 @func
 def quat_from_matrix(mat: Mat[3, 3, Float]) -> Quat[Float]:
-    """The unit quaternion of a rotation matrix; w >= 0 where the trace is positive."""
+    """The unit quaternion of a rotation matrix; w >= 0 where the trace is not negative."""
     return _quat_from_rows(mat[0], mat[1], mat[2])
 
 

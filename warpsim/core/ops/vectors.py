@@ -284,20 +284,22 @@ def _normalize_oracle(x: Numeric) -> Any:
     return np.zeros_like(x) if size == 0 else x / size
 
 
-def _normalize(x: Value) -> Value:
-    return _unit_or_zero(x, length(x))
-
-
 @expansion(numpy=_normalize_oracle)
 def normalize(a: Vec[N, Float]) -> Vec[N, Float]:
     """`a` scaled to length 1; zero stays zero."""
-    return _normalize(a)
+    return _unit_or_zero(a, length(a))
 
 
-@expansion(numpy=_normalize_oracle, name="normalize")
+def _normalize_quat_oracle(x: Numeric) -> Any:
+    return np.eye(1, 4, 3, np.asarray(x).dtype)[0] if np.sqrt(ordered_dot(x, x)) == 0 else _normalize_oracle(x)
+
+
+@expansion(numpy=_normalize_quat_oracle, name="normalize")
 def _normalize_quat(a: Quat[Float]) -> Quat[Float]:
-    """`a` scaled to length 1; zero stays zero."""
-    return _normalize(a)
+    """`a` scaled to length 1; zero becomes the rotation by nothing, (0, 0, 0, 1)."""
+    size = length(a)
+    nothing = OPERATORS["=="](size, 0.0)
+    return where(nothing, constant(a.type, (0, 0, 0, 1)), a / where(nothing, 1.0, size))
 
 
 @expansion(numpy=lambda x: ordered_sum(list(np.abs(x))))

@@ -59,3 +59,8 @@ def value_over(cls: type[T], data: np.ndarray) -> T:
         return object.__new__(cls)
     value: T = _from_buffer(cls, data)
     return value
+
+
+def components(value: Array[Any], memory: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
+    """The components of a value that is a buffer, as NumPy sees them where they lie; they keep the value alive."""
+    return np.frombuffer(memoryview(value), memory).reshape(shape)

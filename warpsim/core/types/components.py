@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...errors import ComponentCountError, ComponentKeyError, OutOfBoundsError, shown
-from . import scalars
+from . import buffers, scalars
 from .precise import host_number
 
 _SWIZZLE = {"x": 0, "y": 1, "z": 2, "w": 3}
@@ -121,6 +121,8 @@ class Components:
             if max(indices) < self.size and len(indices) <= 4:
                 part = self._data[indices]
                 return self[indices[0]] if len(indices) == 1 else self._of_kind(part.shape).wrap(part)
+        if name == "_data" and isinstance(self, buffers.Array):  # `ctypes` made the value, an element of its arrays
+            return buffers.components(self, self.memory, self.shape)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __setattr__(self, name: str, value: object) -> None:

@@ -116,6 +116,14 @@ def holds_numbers(dtype: np.dtype) -> bool:
     return dtype.kind in "biuf" or is_bfloat16(dtype.type)
 
 
+def as_numbers(data: Any) -> np.ndarray:
+    """Any array-like as NumPy; objects that are integers to Python, as members of enumerations, as integers."""
+    contents = np.asarray(data)
+    if contents.dtype != object or not contents.size or not all(map(is_whole, contents.flat)):
+        return contents
+    return np.array([index(x) for x in contents.flat]).reshape(contents.shape)
+
+
 def is_whole(value: Any) -> bool:
     """Whether a value is an integer to Python, as an index is."""
     try:

@@ -309,3 +309,19 @@ def test_a_constant_struct_lends_constant_arrays():
     s, facts = ("s", Outer), {"result": wp.float32, "constants": frozenset("s")}
     assert snippets.compiles(Unit("f", "snippet", "s.count = 3; return s.values[0];", (s,), **facts))
     assert not snippets.compiles(Unit("f", "snippet", "return s.values[0] = 1.0f;", (s,), **facts))
+
+
+@wp.func_native("x[i] = float(i); WP_TILE_SYNC(); y[i] = 2.0f * x[i];")
+def in_two_steps(x: wp.array(dtype=float), y: wp.array(dtype=float), i: int): ...
+
+
+@wp.kernel
+def two_steps(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    in_two_steps(x, y, wp.tid())
+
+
+@compiled
+def test_threads_of_a_block_meet():
+    x, y = wp.zeros(4, dtype=float), wp.zeros(4, dtype=float)
+    wp.launch(two_steps, dim=4, inputs=[x, y], block_dim=4)
+    assert y.list() == [0.0, 2.0, 4.0, 6.0]

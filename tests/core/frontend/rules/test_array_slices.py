@@ -139,7 +139,8 @@ def test_what_slices_cannot_do_is_said():
         "    a[1:3] = 1.0": "a slice of an array cannot be assigned",
         "    out[0] = a[0:2:0][0]": "slice step cannot be zero",
         "    out[0] = m[1:][0, 0, 0]": "array takes|takes 2 indices|cannot be indexed",
-        "    b = a[1:]\n    if out[0] > 0.0:\n        b = a[2:]\n    out[0] = b[0]": "no single type",
+        "    b = a[1:]\n    if out[0] > 0.0:\n        b = out[2:]\n    out[0] = b[0]": "no single type",
+        "    b = a[1:]\n    while b[0] > 0.0:\n        b = a[2:]": "'b' has no single type here: a loop changes it",
     }
     for body, message in cases.items():
         with pytest.raises(KernelError, match=message):
@@ -153,3 +154,35 @@ def test_a_step_that_is_zero_at_run_time_ends_the_launch(device):
     with pytest.raises(KernelAssertionError, match="slice step cannot be zero"):
         wp.launch(dynamic, 2, inputs=[a, bounds, out], device=device)
         wp.synchronize()
+
+
+@wp.kernel
+def chooses(a: wp.array[float], m: wp.array2d[float], out: wp.array2d[float]):
+    i = wp.tid()
+    part = a[1:]
+    row = m[:, 0]
+    if i == 1:
+        part = a[i::2]
+        row = m[:, i]
+    elif i == 2:
+        part = a[::-1]
+    out[i, 0] = total(part)
+    out[i, 1] = total(row)
+
+
+@DEVICES
+def test_branches_choose_among_slices_of_one_array(device):
+    a, m = np.arange(1.0, 7.0, dtype=np.float32), np.arange(6.0, dtype=np.float32).reshape(3, 2)
+    array = wp.array(a, device=device, requires_grad=True)
+    out = wp.zeros((3, 2), dtype=float, device=device, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(chooses, 3, inputs=[array, wp.array(m, device=device), out], device=device)
+    parts = [a[1:], a[1::2], a[::-1]]
+    expected = [[weighted(part), weighted(m[:, i % 2])] for i, part in enumerate(parts)]
+    np.testing.assert_array_equal(out.numpy(), expected)
+    out.grad.fill_(1.0)
+    tape.backward()
+    slopes = np.zeros(6)
+    for at in (slice(1, None), slice(1, None, 2), slice(None, None, -1)):
+        slopes[at] += np.arange(1, len(slopes[at]) + 1)
+    np.testing.assert_array_equal(array.grad.numpy(), slopes)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import warpsim as wp
+from warpsim.errors import KernelTypeError
 
 Ints, Floats = wp.array(dtype=int), wp.array(dtype=float)
 pytestmark = pytest.mark.parametrize("device", ["interp", "cpu"])
@@ -219,3 +220,31 @@ def test_literals_prefer_overloads_that_take_them_as_they_are(device):
     """A literal is float32 and so not for float64, unless another argument makes it that."""
     assert ran(widths, [3], device) == [646400]
     assert (width(1.0), width(np.float64(1.0)), both(1.0, 2.0), both(np.float64(1.0), 2.0)) == (0, 64, 0, 64)
+
+
+ROOM = 0
+
+
+@wp.kernel
+def keeps_as_many_as_there_is_room_for(x: Ints, y: Ints):
+    i = wp.tid()
+    kept = wp.vector(length=wp.static(ROOM), dtype=int)
+    n = int(0)
+    for k in range(i):
+        if n < wp.static(ROOM):
+            kept[n] = x[k]
+            n += 1
+    for k in range(n):
+        y[i] += kept[k]
+    y[i] += 10 + len(kept)
+
+
+def test_vectors_of_a_length_known_at_compile_time_may_be_empty(device):
+    assert ran(keeps_as_many_as_there_is_room_for, [5, 6, 7], device) == [10, 10, 10]
+
+
+def test_lengths_of_vectors_are_constants_that_are_not_negative(device):
+    for length in ("-1", "x[0]"):
+        text = f"def k(x: wp.array[int]):\n    v = wp.vector(length={length}, dtype=int)"
+        with pytest.raises(KernelTypeError, match="expected: an integer constant that is not negative"):
+            wp.launch(wp.kernel_from_source(text), 1, inputs=[wp.zeros(1, dtype=int)], device=device)

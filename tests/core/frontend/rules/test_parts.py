@@ -106,6 +106,18 @@ def test_vectors_of_other_lengths():
 
 
 @wp.kernel
+def lengths_of_types(out: Floats, v: vector(6, float)):
+    m, q = wp.mat22(), wp.transform()
+    turned = wp.identity(n=type(v).length, dtype=type(v).dtype)
+    out[0] = turned[5, 5] + float(type(m).length + type(q).length + wp.vec3d.length + wp.int8.length)
+    out[1] = float(type(m).dtype(2.5))
+
+
+def test_types_say_how_many_components_of_which_type_they_have():
+    assert filled(lengths_of_types, 2, vector(6, float)(), threads=1) == [1.0 + 4.0 + 7.0 + 3.0 + 1.0, 2.5]
+
+
+@wp.kernel
 def transforms_a_tile(x: wp.array[wp.vec2]):
     t = wp.tile_load(x, shape=8)
     wp.tile_fft(t)

@@ -100,12 +100,6 @@ ANOTHER = "use another name for the new value"
             "'x' changes from (1.0 (float32), 2 (int32)) to (3.0 (float32), 2 (int32), 1 (int32)) in a loop",
             "",
         ),
-        (
-            "1.0",
-            "if i > 1:\n        x = i",
-            "'x' has no single type in this loop: it is int32 on one path and float32 on the other",
-            "",
-        ),
     ],
 )
 def test_a_carried_local_keeps_its_type(start, body, message, cure):
@@ -147,3 +141,33 @@ def test_writing_elements_carries_nothing():
     program = writes_through.program(tuple(writes_through.patterns.values()))
     [loop] = [n for n in walk(program.fn.body) if isinstance(n, For)]
     assert loop.init == ()
+
+
+@wp.kernel
+def reuses_a_name(out: Floats, n: int):
+    c = wp.vec3(out[0], 1.0, 2.0)
+    out[0] = c[1]
+    for r in range(n):
+        for c in range(r + 1):
+            out[1] += float(c)
+        if r > 1:
+            c = 2.5
+            out[2] += c
+
+
+def test_a_name_may_have_another_type_in_each_iteration_that_nothing_reads_afterwards():
+    assert filled(reuses_a_name, 3, 4, threads=1) == [1.0, 0.0 + 1.0 + 3.0 + 6.0, 5.0]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "for i in range(3):\n    out[i] = x\n    if i > 1:\n        x = i",
+        "for i in range(3):\n    if i > 1:\n        x = i\nout[0] = x",
+        "while x < 2.0:\n    out[1] += 1.0\n    if out[1] > 1.0:\n        x = wp.vec3()",
+    ],
+)
+def test_a_name_of_two_types_is_refused_where_it_is_read(code):
+    error = refused(f"x = 1.0\n{code}")
+    assert isinstance(error, KernelTypeError)
+    assert error.message.startswith("'x' has no single type here: it is ")

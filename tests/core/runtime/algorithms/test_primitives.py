@@ -228,6 +228,14 @@ def test_segments_sort_apart():
     assert segments([], [0, 0]) == ([], [])
 
 
+def test_pairs_of_several_dimensions_sort_in_the_order_of_memory():
+    keys, values = wp.array([[5, -3, 7], [0, 0, 0]], dtype=int), wp.array([[[0, 1, 2]], [[0, 0, 0]]], dtype=int)
+    utils.segmented_sort_pairs(keys, values, 3, wp.array([0, 2, 3], dtype=int))
+    assert (keys.numpy()[0].tolist(), values.numpy()[0, 0].tolist()) == ([-3, 5, 7], [1, 0, 2])
+    utils.radix_sort_pairs(keys, values, 3)
+    assert (keys.numpy()[0].tolist(), values.numpy()[0, 0].tolist()) == ([-3, 5, 7], [1, 0, 2])
+
+
 def test_segments_are_stable_and_many():
     n, cut = 5000, np.sort(rng.integers(0, 5000, 301))
     cut[0], cut[-1] = 0, n

@@ -34,7 +34,6 @@ TYPES = [
     (lambda: utils.array_sum(f(), value_count=1.5), "value_count is 1.5\nexpected: an integer"),
     (lambda: utils.array_inner(f(), i()), "b has dtype int32\nexpected: float32"),
     (lambda: utils.radix_sort_pairs(wp.zeros(4, dtype=wp.int16), i(), 2), "keys have dtype int16\nexpected: int32"),
-    (lambda: utils.radix_sort_pairs(i(2, 2), i(), 2), "keys has rank 2\nexpected: one dimension"),
     (lambda: utils.segmented_sort_pairs(i(), i(), 2, f(2)), "segment_start_indices has dtype float32\nexpected: int32"),
     (lambda: utils.segmented_sort_pairs(i(), i(), 2, i(2, 1)), "segment_start_indices has rank 2\nexpected: 1"),
     (lambda: utils.runlength_encode(i(), f(), i()), "run_values has dtype float32\nexpected: int32"),
@@ -44,6 +43,7 @@ TYPES = [
 ]
 
 SIZES = [
+    (lambda: utils.radix_sort_pairs(i(2, 2).transpose(), i(), 2), "reshape needs a contiguous array"),
     (lambda: utils.array_scan(i(), i(5)), "out_array has 5 elements\nexpected: 4, as many as in_array"),
     (lambda: utils.array_sum(f(), value_count=5), "value_count is 5\nexpected: 0 to 4"),
     (lambda: utils.array_sum(f(), value_count=-1), "value_count is -1\nexpected: 0 to 4"),

@@ -59,6 +59,7 @@ def test_indices_of_other_kinds_are_refused(key):
 def test_other_shapes_of_the_same_memory():
     a = wp.array(grid())
     shapes = {(4, 3): a.reshape((4, -1)), (2, 6): a.reshape(2, 6), (12,): a.reshape(12), (3, 4): a.reshape([3, 4])}
+    shapes[6, 2] = a.reshape(shape=(6, 2))
     for shape, b in shapes.items():
         assert (b.shape, b.ptr, b.is_contiguous) == (shape, a.ptr, True)
     assert a.flatten().shape == (12,)
@@ -176,6 +177,7 @@ def test_contiguous_copies_only_what_is_not():
     ("change", "message"),
     [
         (lambda a: a.reshape((5, 5)), "12 elements cannot have shape"),
+        (lambda a: a.reshape(12, shape=12), "reshape to "),
         (lambda a: a.transpose().reshape(12), r"reshape needs a contiguous array\nhelp: a.contiguous\(\)"),
         (lambda a: a.transpose().flatten(), "needs a contiguous array"),
         (lambda a: a.transpose((0, 0)), "expected: an order of"),

@@ -164,3 +164,26 @@ def test_read_only_memory_is_not_written(change):
 def test_none_is_neither_contents_nor_a_shape(misuse):
     with pytest.raises(ArrayError, match="None"):
         misuse(wp.zeros(3, dtype=float))
+
+
+class Member:
+    """A member of an enumeration, as extensions in C++ make them: an integer to Python, but not an `int`."""
+
+    def __init__(self, number):
+        self.number = number
+
+    def __index__(self):
+        return self.number
+
+
+def test_what_is_an_integer_to_python_is_a_number():
+    one, two = Member(1), Member(2)
+    a = wp.array([[one, 5], [two, 6]], dtype=float)
+    assert a.numpy().tolist() == [[1.0, 5.0], [2.0, 6.0]]
+    b = wp.full(3, two, dtype=int)
+    b[0] = one
+    assert b.list() == [1, 2, 2]
+    b.assign([two, two, 7])
+    assert b.list() == [2, 2, 7]
+    b.fill_(one)
+    assert b.list() == [1, 1, 1]

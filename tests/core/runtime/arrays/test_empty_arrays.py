@@ -126,3 +126,14 @@ def test_launches_tapes_and_graphs_take_nothing(device):
     count = wp.zeros(1, dtype=int, device=device)
     wp.launch(counts, dim=1, inputs=[a, count], device=device)
     assert count.list() == [-1]
+
+
+def test_an_empty_view_can_be_told_that_it_has_no_memory():
+    a = wp.ones((2, 3), dtype=float)
+    part, none = a[:0], wp.zeros((3, 0), dtype=float)
+    assert part.ptr == a.ptr
+    part.ptr = none.ptr = None
+    assert (part.ptr, part.shape, none.ptr) == (None, (0, 3), None)
+    for empty, address in ((a, None), (part, a.ptr)):
+        with pytest.raises(ArrayError, match="expected: None, of an empty array"):
+            empty.ptr = address

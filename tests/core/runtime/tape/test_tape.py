@@ -232,6 +232,9 @@ def test_reset_forgets_everything_and_zeroes_gradients():
     tape.backward(grads={y: wp.ones(2, dtype=float)})
     tape.reset()
     assert (tape.records, tape.scopes, grad(x), dict(tape.gradients)) == ([], [], [0.0, 0.0], {})
+    tape.gradients = {}
+    with pytest.raises(TapeError, match="gradients of a tape are set"):
+        tape.gradients = {x: y}
     x.fill_(5.0)
     with tape:
         wp.launch(double, 2, inputs=[x], outputs=[y])

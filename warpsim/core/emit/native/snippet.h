@@ -476,3 +476,12 @@ typedef transform_t<double> transformd;
 }  // namespace wp
 
 using namespace wp;
+
+// ----- blocks -------------------------------------------------------------------------------------
+// WP_TILE_SYNC() waits until all threads of a block are there; a block of a processor without CUDA has one.
+
+#ifdef WP_CUDA
+#define WP_TILE_SYNC() __syncthreads()
+#else
+#define WP_TILE_SYNC() ((void)0)
+#endif

@@ -31,6 +31,7 @@ from ...types.arrays import type_name
 from ...types.precise import host_result, typed_numbers
 from ..rules.addresses import Address
 from ..rules.array_slices import ArraySlice
+from ..rules.local_addresses import LocalAddress
 from ..rules.local_functions import LocalFunction
 from ..source.source import Source
 from ..translate.bodies import declared_type, result_with_chain, typed_result
@@ -369,7 +370,7 @@ def _holds_local(operand: object) -> bool:
     """Whether an operand is made of values of the function around it: a function, a slice of an array, an address."""
     if isinstance(operand, tuple):
         return any(map(_holds_local, operand))
-    return isinstance(operand, (LocalFunction, ArraySlice, Address))
+    return isinstance(operand, (LocalFunction, ArraySlice, Address, LocalAddress))
 
 
 def _adapts(before: object, after: object) -> bool:

@@ -331,8 +331,9 @@ def func_native(
     `bool`), vectors, matrices, quaternions and transforms are small structs with arithmetic (`wp::vec3`,
     `v.x`, `v[0]`, `m(i, j)`, `wp::dot(a, b)`), structs are structs. A one-dimensional array is used as
     `x[i]`, others as `x(i, j)` or `x[i][j]`; `x.shape[0]` is an extent. `atomicAdd(&x[i], value)` and its
-    kin work as in CUDA, on every processor. A value is returned with `return` and declared by the
-    annotation. Lines `#include <...>` are moved in front of the function.
+    kin work as in CUDA, on every processor, and `WP_TILE_SYNC()` waits for the threads of a block, of which there is
+    one on other processors. A value is returned with `return` and declared by the annotation. Lines `#include <...>`
+    are moved in front of the function.
 
     A parameter `x: wp.ref[T]` is a reference, and what the text leaves in it goes to the caller's variable or element.
 

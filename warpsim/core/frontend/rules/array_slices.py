@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +22,7 @@ from ...ops.registry import TABLE
 from ...types import scalars
 from ...types.arrays import MAX_NDIM, ArrayType, array_type
 from ..translate.conversions import converted_scalar
-from ..translate.scope import typed_value
+from ..translate.scope import Parted, typed_value
 from ..translate.translator import Translator
 
 
@@ -35,11 +36,28 @@ class Axis:
 
 
 @dataclass(frozen=True, eq=False)
-class ArraySlice:
+class ArraySlice(Parted):
     """A view of an array; `places` holds for each axis an index, or the positions that are left to choose from."""
 
     array: Value
     places: tuple[Value | Axis, ...]
+
+    @property
+    def parts(self) -> tuple[Value, ...]:  # type: ignore[override]
+        return tuple(v for p in self.places for v in ((p.start, p.step, p.length) if isinstance(p, Axis) else (p,)))
+
+    def like(self, other: object) -> bool:
+        kinds = [type(p) for p in self.places]
+        return isinstance(other, ArraySlice) and other.array is self.array and [*map(type, other.places)] == kinds
+
+    def of_parts(self, parts: Sequence[Value]) -> ArraySlice:
+        rest = iter(parts)
+        places = (Axis(next(rest), next(rest), next(rest)) if isinstance(p, Axis) else next(rest) for p in self.places)
+        return ArraySlice(self.array, tuple(places))
+
+    def whole_of(self, operand: object) -> ArraySlice | None:
+        known = self.array.type.local_shape if operand is self.array else None
+        return ArraySlice(self.array, constant_axes(known)) if known else None
 
     @property
     def axes(self) -> list[Axis]:
@@ -87,11 +105,15 @@ def sliced_array(tr: Translator, base: Value | ArraySlice, indices: list[Any]) -
 
 def whole(tr: Translator, array: Value) -> list[Axis]:
     """All positions of every axis of an array."""
-    known = array.type.local_shape
-    extents = (
-        typed_value(known[k]) if known else tr.emit(memory.shape, array, axis=k) for k in range(array.type.ndim)
-    )
+    if array.type.local_shape:
+        return list(constant_axes(array.type.local_shape))
+    extents = (tr.emit(memory.shape, array, axis=k) for k in range(array.type.ndim))
     return [Axis(typed_value(0), typed_value(1), extent) for extent in extents]
+
+
+def constant_axes(extents: tuple[int, ...]) -> tuple[Axis, ...]:
+    """All positions of axes of known extents."""
+    return tuple(Axis(typed_value(0), typed_value(1), typed_value(extent)) for extent in extents)
 
 
 def element_indices(tr: Translator, view: ArraySlice, indices: list[Any]) -> list[Value]:

@@ -28,6 +28,7 @@ from ..translate.forms import form
 from ..translate.fresh_arrays import note_array
 from ..translate.scope import describe, fitting, is_number, typed_value
 from ..translate.translator import Translator
+from .local_addresses import LocalAddress, array_at
 
 LOCAL_ARRAYS = "local arrays are made by wp.zeros(shape=8, dtype=float)"
 
@@ -49,6 +50,8 @@ def call_type(tr: Translator, callee: type, args: list[Any], keywords: dict[str,
     cure = ""
     if callee.__module__.startswith("warpsim") and "array" in callee.__name__:
         cure = LOCAL_ARRAYS
+        if isinstance(keywords.get("ptr"), LocalAddress) and not args:
+            return array_at(keywords.pop("ptr"), keywords)
         if "ptr" in keywords:
             cure = "kernels reach the memory of arguments: pass a.reshape(...), a.view(...) or wp.array(ptr=...)"
     raise KernelTypeError(f"{callee.__name__} is not a type of the kernel language", help=cure)
@@ -152,8 +155,10 @@ def form_construct(tr: Translator, callee: Callable[..., Any], args: list[Any], 
         shape: Any = constant_shape(keywords["shape"], "matrix") if keywords.get("shape") else _shape_of(parts)
         return make_compound(tr, compounds.matrix(shape, scalar), parts, {})
     if name == "vector":
-        length = keywords.get("length") or sum(_size(p) for p in parts)
-        [extent] = constant_shape(length, "vector")
+        length, least = keywords.get("length"), 0
+        if length is None:
+            length, least = sum(_size(p) for p in parts), 1
+        [extent] = constant_shape(length, "vector", least)
         return make_compound(tr, compounds.vector(extent, scalar), parts, {})
     make = {"quaternion": compounds.quaternion, "transformation": compounds.transformation}[name]
     return make_compound(tr, make(scalar), parts, named)
@@ -242,12 +247,13 @@ def called_type(tr: Translator, node: ast.Call) -> Any:
     return callee(*map(tr.translate, node.args), **{str(k.arg): tr.translate(k.value) for k in node.keywords})
 
 
-def constant_shape(shape: object, what: str) -> tuple[int, ...]:
-    """Extents that are known when the kernel is compiled."""
+def constant_shape(shape: object, what: str, least: int = 1) -> tuple[int, ...]:
+    """Extents that are known when the kernel is compiled, each `least` or more."""
     extents = shape if isinstance(shape, tuple) else (shape,)
-    if not all(isinstance(n, (int, np.integer)) and n > 0 for n in extents):
+    if not all(isinstance(n, (int, np.integer)) and n >= least for n in extents):
         shown = ", ".join(map(describe, extents))
-        raise KernelTypeError(f"the shape of a {what} is ({shown})", expected="positive integer constants")
+        expected = "positive integer constants" if least else "an integer constant that is not negative"
+        raise KernelTypeError(f"the shape of a {what} is ({shown})", expected=expected)
     return tuple(int(n) for n in extents)
 
 

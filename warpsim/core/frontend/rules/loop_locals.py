@@ -4,7 +4,7 @@ The home of a name is an array that the name has at the beginning of every itera
 iteration ends with another array in the name, its elements are copied home. Nothing parts from the reference that
 Python's name is: what a name had before the loop, and what it has at the end of an iteration, no other name may reach.
 What exists when the kernel is compiled only, as a slice or a function, may be given to a name in each iteration anew,
-but not be carried to the next.
+but not be carried to the next; nor is a name that an iteration leaves with another type on some of its paths.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ class LoopLocals(Carried):
         nodes = list(body)
         known = [n for n in sorted(names_assigned(tr, nodes)) if not isinstance(tr.scope.get(n, _NOTHING), _MISSING)]
         self.tr, self.scope_before = tr, tr.scope
-        self.changed: set[str] = set()  # of what exists at compile time only, the names that the body gives another
+        self.changed: dict[str, Unassigned] = {}  # names whose contents no iteration hands on, and why
         self.homes = {n: tr.scope[n] for n in known if is_local(tr.scope[n])}
         self.rebound = [n for n in self.homes if n in names.rebound_names(nodes)]
         self.statics = {n: tr.scope[n] for n in known if not is_runtime(tr.scope[n])}
-        values = [n for n in known if n not in self.homes and n not in self.statics]
-        super().__init__([*values, *extra], tr.scope)
+        self.values = [n for n in known if n not in self.homes and n not in self.statics]
+        super().__init__([*self.values, *extra], tr.scope)
         for name in self.names:
             if isinstance(tr.scope[name], tuple) and any(map(is_local, tr.scope[name])):
                 raise KernelTypeError(f"a loop changes {name!r}, which holds local arrays", help="use a name for each")
@@ -66,8 +66,10 @@ class LoopLocals(Carried):
 
     def collect(self, scope: Scope) -> tuple[Value, ...]:
         self.bring_home(scope)
-        self.changed |= {n for n, before in self.statics.items() if not same(before, scope.get(n))}
-        return super().collect(scope)
+        self.changed |= {n: CHANGED for n, before in self.statics.items() if not same(before, scope.get(n))}
+        unlike = {n: scope[n] for n in self.values if isinstance(scope[n], Unassigned) and scope[n].conflict}
+        self.changed |= unlike
+        return super().collect(Scope(scope | {n: self.scope_before[n] for n in unlike}))
 
     def leave(self, scope: Scope, results: tuple[Value, ...]) -> None:
         """After the loop."""
@@ -76,7 +78,7 @@ class LoopLocals(Carried):
 
     def forget(self, scope: Scope) -> None:
         """Take the names away whose contents cannot be carried from iteration to iteration."""
-        scope.update(dict.fromkeys(self.changed, CHANGED))
+        scope.update(self.changed)
 
     def bring_home(self, scope: Scope) -> None:
         """At the end of an iteration: copy arrays home, through others where homes change places."""

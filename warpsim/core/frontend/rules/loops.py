@@ -348,6 +348,8 @@ def loop_with_test(
         run()
 
     node_body.yields = loop_body(tr, node_body, carried, node_body.params, body_run)
+    if carried.changed:  # the test may not read what the iteration before left there either
+        loop_body(tr, Region(), carried, node_before.params, lambda: go_on.append(loop_test(tr, test, flags)))
     results = tr.builder.repeat(carried.init, node_before, node_body)
     tr.scope = outer
     carried.leave(tr.scope, results)

@@ -27,6 +27,7 @@ from ..translate.chains import LONGEST, alternatives, first_of, shortcut, test_o
 from ..translate.conversions import converted_scalar, is_none, negate, truth
 from ..translate.scope import describe, is_number, typed_value
 from ..translate.translator import Translator, translates
+from .local_addresses import LocalAddress, moved
 from .tile_elements import combined, is_tile
 
 MAX_POWER = 64  # integer powers up to this are products
@@ -87,6 +88,8 @@ def binary_operation(tr: Translator, node: ast.BinOp) -> Any:
 
 def binary(tr: Translator, kind: type[ast.AST], left: object, right: object) -> Any:
     name, python = _BINARY[kind]
+    if isinstance(left, LocalAddress) or isinstance(right, LocalAddress):
+        return moved(kind, left, right)
     if is_tile(left) or is_tile(right):
         return combined(tr, partial(binary, tr, kind), left, right)
     if not isinstance(left, Value) and not isinstance(right, Value):

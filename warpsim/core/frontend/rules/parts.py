@@ -27,6 +27,7 @@ from ..translate.scope import describe, host_array_error, is_host_array, is_numb
 from ..translate.translator import Translator, suggestion, translates
 from .addresses import array_address
 from .array_slices import ArraySlice, Shape, element_indices, slice_attribute, sliced_array
+from .local_addresses import LocalAddress
 from .pieces import pieces_attribute, place_in_pieces
 from .tile_elements import is_tile
 from .tile_indices import gathered
@@ -69,6 +70,8 @@ def attribute(tr: Translator, base: object, name: str) -> Any:
         return value_attribute(tr, base, name)
     if isinstance(base, ArraySlice):
         return slice_attribute(tr, base, name)
+    if name in ("length", "dtype") and compounds.kind_of(base):  # of a type: how many components, and of which type
+        return compounds.size_of(base) if name == "length" else compounds.scalar_of(base)
     if type(base) is int and name == "value":  # of a member of an IntEnum, which is an integer to kernels
         return base
     try:
@@ -128,8 +131,8 @@ def array_attribute(tr: Translator, base: Value, name: str) -> Any:
         for k in range(1, base.type.ndim):
             total = tr.emit(TABLE["mul"], total, tr.emit(memory.shape, base, axis=k))
         return total
-    if name == "ptr" and base.type.local_shape is None:
-        return array_address(base)
+    if name == "ptr":
+        return array_address(base) if base.type.local_shape is None else LocalAddress(base, 0)
     message = f"{type_name(base.type)!r} object has no attribute {name!r}"
     raise KernelAttributeError(message, expected="shape, size, ndim, dtype")
 

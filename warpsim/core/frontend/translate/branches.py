@@ -13,7 +13,19 @@ from ...ir.nodes import Constant, Region, Value
 from ...ops.registry import TABLE
 from ...types.arrays import type_name
 from .fresh_arrays import note_alias
-from .scope import FLAGS, RESULT, Erroneous, Scope, Unassigned, describe, is_number, placeholder, same, typed_value
+from .scope import (
+    FLAGS,
+    RESULT,
+    Erroneous,
+    Parted,
+    Scope,
+    Unassigned,
+    describe,
+    is_number,
+    placeholder,
+    same,
+    typed_value,
+)
 from .translator import Translator
 
 Pending = list[tuple[Any, Value, Value]]
@@ -111,7 +123,18 @@ def join_operands(name: str, a: object, b: object, then: Arm, orelse: Arm, pendi
     if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
         parts = [join_operands(name, x, y, then, orelse, pending) for x, y in zip(a, b, strict=True)]
         return next((p for p in parts if isinstance(p, (Unassigned, Erroneous))), tuple(parts))
+    x, y = as_parted(a, b), as_parted(b, a)
+    if x is not None and y is not None and x.like(y):
+        pairs = zip(x.parts, y.parts, strict=True)
+        return x.of_parts([join_operands(name, p, q, then, orelse, pending) for p, q in pairs])
     return phi(a, b, pending)
+
+
+def as_parted(operand: object, other: object) -> Parted | None:
+    """An operand that is made of parts, or could be as the other one is."""
+    if isinstance(operand, Parted):
+        return operand
+    return other.whole_of(operand) if isinstance(other, Parted) else None
 
 
 def phi(a: object, b: object, pending: Pending) -> Any:
@@ -151,6 +174,8 @@ class _Key:
 def _resolve(operand: object, replacement: dict[int, Value]) -> Any:
     if isinstance(operand, tuple):
         return tuple(_resolve(x, replacement) for x in operand)
+    if isinstance(operand, Parted) and any(isinstance(x, _Key) for x in operand.parts):
+        return operand.of_parts([_resolve(x, replacement) for x in operand.parts])
     return replacement[id(operand)] if isinstance(operand, _Key) else operand
 
 

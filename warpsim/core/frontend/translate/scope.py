@@ -7,6 +7,7 @@ different ones, and marks names that one side lacks; using a marked name is an e
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +33,24 @@ class Unassigned:
 
 class Erroneous:
     """Stands for a name whose assignment failed; its uses are not reported again."""
+
+
+class Parted:
+    """Base of operands that exist when the kernel is compiled only, and are made of others: a branch joins these."""
+
+    parts: tuple[Any, ...]
+
+    def like(self, other: object) -> bool:
+        """Whether another one differs in its parts alone."""
+        raise NotImplementedError
+
+    def of_parts(self, parts: Sequence[Any]) -> Any:
+        """One like this of other parts."""
+        raise NotImplementedError
+
+    def whole_of(self, operand: object) -> Parted | None:
+        """What this one is a part of, as one that is made of parts; None for all else."""
+        raise NotImplementedError
 
 
 class Scope(dict[str, Any]):

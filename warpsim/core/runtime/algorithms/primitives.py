@@ -126,13 +126,13 @@ def _reduce(
 def radix_sort_pairs(keys: array, values: array, count: int, begin_bit: int = 0, end_bit: int | None = None) -> None:
     """Sort the first `count` keys in ascending order, and their values along with them. Stable.
 
-    keys: int32, uint32, int64, uint64, float32 or float64; values: any dtype. Both
-    arrays must hold 2 * count elements; the second half is room for devices that need it. Only bits
-    `begin_bit` to `end_bit` - 1 of the keys are compared, counted in the order-preserving form in
-    which negative numbers come first; -0.0 sorts before 0.0, and NaN last (first when its sign is
-    set).
+    keys: int32, uint32, int64, uint64, float32 or float64; values: any dtype. Both arrays must hold
+    2 * count elements, of several dimensions in the order of memory; the second half is room for
+    devices that need it. Only bits `begin_bit` to `end_bit` - 1 of the keys are compared, counted in
+    the order-preserving form in which negative numbers come first; -0.0 sorts before 0.0, and NaN
+    last (first when its sign is set).
     """
-    number = _check_pairs(keys, values, count)
+    keys, values, number = _pairs(keys, values, count)
     width = 8 * np.dtype(keys.dtype).itemsize
     begin, end = operator.index(begin_bit), width if end_bit is None else operator.index(end_bit)
     if not 0 <= begin <= end <= width:
@@ -150,7 +150,7 @@ def segmented_sort_pairs(
     the next start where no ends are given (n starts then make n - 1 segments). Segments lie within
     `count` and do not overlap, else `ArrayError`. keys, values and count as in `radix_sort_pairs`.
     """
-    number = _check_pairs(keys, values, count)
+    keys, values, number = _pairs(keys, values, count)
     starts, ends = segment_start_indices, segment_end_indices
     check(starts, "segment_start_indices", scalars.int32, ndim=1)
     if ends is not None:
@@ -166,7 +166,8 @@ def segmented_sort_pairs(
     run_step(sort(keys, values, number, list(bounds.values()), device))
 
 
-def _check_pairs(keys: array, values: array, count: int) -> int:
+def _pairs(keys: array, values: array, count: int) -> tuple[array, array, int]:
+    """Keys and values as one dimension each, and how many of them are sorted."""
     number = checked_count(count, None, "count")
     check_output(keys, "keys")
     check_output(values, "values")
@@ -174,13 +175,12 @@ def _check_pairs(keys: array, values: array, count: int) -> int:
         known = ", ".join(map(type_name, KEYS))
         raise ArgumentTypeError(f"keys have dtype {type_name(keys.dtype)}\nexpected: {known}")
     for name, a in (("keys", keys), ("values", values)):
-        if a.ndim != 1:
-            raise ArgumentTypeError(f"{name} has rank {a.ndim}\nexpected: one dimension")
         if a.size < 2 * number:
             raise ArrayError(
                 f"{name} has room for {counted(a.size, 'element')}\nexpected: 2 * count = {2 * number}, room to sort in"
             )
-    return number
+    flat_keys, flat_values = (a if a.ndim == 1 else a.flatten() for a in (keys, values))
+    return flat_keys, flat_values, number
 
 
 # ----- run lengths ------------------------------------------------------------------------------

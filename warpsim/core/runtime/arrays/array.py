@@ -183,6 +183,13 @@ class array(Differentiable, metaclass=_ArrayMeta):
         """Address of the first element; None where there is no memory: of empty arrays that are no views of others."""
         return self._address if self.size or root(self).size else None
 
+    @ptr.setter
+    def ptr(self, address: None) -> None:
+        """None makes an empty view one that is of no other array. Raises `ArrayError` for all else."""
+        if address is not None or self.size:
+            raise ArrayError(f"ptr of {self!r} is set to {address}\nexpected: None, of an empty array")
+        self._owner = None
+
     @property
     def capacity(self) -> int:
         """Bytes from the first element to the end of the memory, which is that of the array this one is a view of."""
@@ -322,21 +329,22 @@ class array(Differentiable, metaclass=_ArrayMeta):
 
     # ----- other shapes of the same memory -----------------------------------------------------
 
-    def reshape(self, *shape: ShapeLike) -> array:
-        """The same memory with other extents (one may be -1).
+    def reshape(self, *extents: ShapeLike, shape: ShapeLike = None) -> array:
+        """The same memory with other extents (one may be -1), in a row, as a tuple or by name.
 
         Raises `ArrayError` when the number of elements differs or memory is not contiguous.
         """
-        extents = normalized_shape(shape[0] if len(shape) == 1 else shape)
-        if extents is None:
-            raise ArrayError("reshape to None\nexpected: an integer or a tuple of integers")
+        lengths = normalized_shape(shape if not extents else extents[0] if len(extents) == 1 else extents)
+        if lengths is None or (extents and shape is not None):
+            what = "None" if lengths is None else f"{extents} and {shape}"
+            raise ArrayError(f"reshape to {what}\nexpected: an integer or a tuple of integers")
         if not self.is_contiguous:
             raise ArrayError("reshape needs a contiguous array\nhelp: a.contiguous().reshape(...)")
-        full = (*extents, *self._data.shape[self.ndim :])
+        full = (*lengths, *self._data.shape[self.ndim :])
         try:
             return self._view(self._data.reshape(full), lambda g: g.reshape(full))
         except ValueError as error:
-            raise ArrayError(f"an array of {counted(self.size, 'element')} cannot have shape {extents}") from error
+            raise ArrayError(f"an array of {counted(self.size, 'element')} cannot have shape {lengths}") from error
 
     def flatten(self) -> array:
         """The same memory as one dimension."""

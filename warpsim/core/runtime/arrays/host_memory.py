@@ -17,7 +17,7 @@ from ....errors import ArrayError, ArrayTypeError, counted, shown
 from ...types import compounds, structs
 from ...types.arrays import MAX_NDIM, ArrayType, type_name
 from ...types.extents import MAX_EXTENT, integers
-from ...types.scalars import canonical, holds_numbers, is_bfloat16
+from ...types.scalars import as_numbers, canonical, holds_numbers, is_bfloat16
 from ..devices.cuda import interop
 from ..devices.device import CPU, Device, device_of, get_cuda_devices
 from ..devices.device_memory import on_host
@@ -305,7 +305,7 @@ def as_numpy(data: object, held: dict[bytes, Any] | None = None) -> tuple[np.nda
             f"data is the type {data.__name__}\nexpected: a list, a NumPy array or the like"
             f"\nhelp: a parameter of a kernel is annotated wp.array[{data.__name__}] or wp.array(dtype={data.__name__})"
         )
-    contents = np.asarray(data)
+    contents = as_numbers(data)
     if contents.dtype == object:
         raise ArrayError(f"data of type {type(data).__name__} is not numeric")
     return contents, None
@@ -318,7 +318,7 @@ def _from_sequence(data: list[Any] | tuple[Any, ...], held: dict[bytes, Any]) ->
     if isinstance(leaf, structs.Struct):
         return _records(data, type(leaf), held), type(leaf)
     try:
-        numbers = np.asarray(data)
+        numbers = as_numbers(data)
     except ValueError as error:
         raise ArrayError(f"the {type(data).__name__} is ragged: {error}") from error
     if numbers.dtype == object:

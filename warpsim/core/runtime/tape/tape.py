@@ -27,13 +27,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....errors import TapeError, instance, user_frames
-from ...types import structs
-from ...types.arrays import ArrayType
 from ...types.cotangents import has_cotangent
 from ..arrays import saved_contents
 from ..arrays.array import array
 from ..arrays.call_site import CallSite
-from ..arrays.in_pieces import InPieces
 from ..arrays.indexed import indexedarray
 from ..arrays.notebook import table
 from ..arrays.seeds import allow, clearing, is_refused, keep_left, may_be_seeded, refuse, refuse_seeds
@@ -54,6 +51,7 @@ from .copies_report import SnapshotReport, report
 from .entries import AnnouncedWrite, FunctionEntry, WriteEntry
 from .entry import TapeEntry
 from .given_seeds import given_seeds, refuse_nothing, retaining, setting, snapshot
+from .gradients import Gradients, gradients_of
 from .launch_entry import LaunchEntry
 from .picture.graph import PictureOptions, Tracked, visualize
 from .picture.items import items_of
@@ -68,18 +66,6 @@ class Scope(NamedTuple):
     index: int  # type: ignore[assignment]  # tuples have a method of this name
     name: str | None
     metadata: Any = None
-
-
-class Gradients(dict[Any, Any]):
-    """The gradient arrays by array; of an array that only views of were recorded, its own; of a struct, a struct."""
-
-    def __getitem__(self, key: Any) -> Any:
-        return gradients_of(key) if isinstance(key, structs.Struct) else super().__getitem__(key)
-
-    def __missing__(self, key: Any) -> Any:
-        if isinstance(key, array) and key.grad is not None and any(a._memory is key._memory for a in self):
-            return key.grad
-        raise KeyError(f"{key!r} has no gradient on this tape\nhelp: make it with requires_grad=True, before launches")
 
 
 class Tape(Unique):
@@ -389,6 +375,12 @@ class Tape(Unique):
         with_gradient = [a for a in self.arrays() if (g := a._gradient) is not None and not is_refused(g)]
         return Gradients((a, a.grad) for a in with_gradient)
 
+    @gradients.setter
+    def gradients(self, by_array: dict[Any, Any]) -> None:
+        """Gradients are those of what is recorded: `{}` may be set, which forgets nothing, and nothing else."""
+        if by_array != {}:
+            raise TapeError("gradients of a tape are set\nexpected: {}\nhelp: a.grad = g sets that of an array")
+
     def get_adjoint(self, a: object) -> Any:
         """The gradient of an array, a struct with the gradients of its arrays, or None."""
         return gradients_of(a)
@@ -432,16 +424,3 @@ class Tape(Unique):
         inputs = Tracked("track_inputs", track_inputs, track_input_names)
         outputs = Tracked("track_outputs", track_outputs, track_output_names)
         return visualize(items_of(self.log, self.scopes), filename, array_labels, (inputs, outputs), options)
-
-
-def gradients_of(a: object) -> Any:
-    """The gradient of an array, a struct with the gradients of its arrays, or None."""
-    if not isinstance(a, structs.Struct) or isinstance(a, InPieces):
-        return a.grad if isinstance(a, array | indexedarray | InPieces) else None
-    gradients = type(a)()
-    for name, t in type(a).fields.items():
-        if isinstance(t, ArrayType) or structs.is_struct(t):
-            gradient = gradients_of(getattr(a, name))
-            if gradient is not None:
-                structs.set_field(gradients, name, gradient)
-    return gradients
