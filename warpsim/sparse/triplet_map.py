@@ -48,7 +48,7 @@ class BsrTripletMap:
 
 
 def mapping_of(asked: Any, device: Any) -> BsrTripletMap | None:
-    """The map that an argument `build_mapping` asks for: a new one for True, none for False or None."""
+    """The map that the argument of an assembly asks for: a new one for True, none for False or None."""
     if asked is None or asked is False:
         return None
     mapping = BsrTripletMap(device=device) if asked is True else asked
