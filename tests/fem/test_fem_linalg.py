@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import warpsim as wp
-from warpsim.errors import ArrayError
+from warpsim.errors import ArgumentTypeError, ArrayError
 from warpsim.fem import linalg
 
 
@@ -81,32 +81,66 @@ def test_parts():
     np.testing.assert_allclose(round_part, traces[:, None, None] / 4.0 * np.eye(4), rtol=1e-14)
 
 
-@wp.kernel
-def largest(A: wp.array[wp.mat33d], out: wp.array[wp.float64]):
-    values, _ = linalg.symmetric_eigenvalues_qr(A[0], wp.float64(0.0))
-    out[0] = wp.max(values)
+def shapes(n):
+    """Symmetric matrices whose eigenvalues differ, with zeros where rotations have nothing to do in some."""
+    dense = matrices(n)[7]
+    diagonal = np.diag(np.arange(1.0, n + 1.0))
+    blocks = diagonal.copy()
+    blocks[0, 1] = blocks[1, 0] = 0.5
+    return {"dense": dense, "diagonal": diagonal, "blocks": blocks, "permuted": np.roll(np.eye(n), 1, axis=0) + 0.0}
 
 
-@wp.kernel
-def corner(A: wp.array[wp.mat33d], out: wp.array[wp.float64]):
-    out[0] = linalg.inverse_qr(A[0])[0, 2]
+@pytest.mark.parametrize("shape", ["dense", "diagonal", "blocks", "permuted"])
+@pytest.mark.parametrize("n", [2, 3, 6])
+@pytest.mark.parametrize("name", ["eigen", "inverse"])
+def test_gradients_are_those_of_differences(name, n, shape):
+    """Of a function of all values and components; an eigenproblem is one of symmetric matrices."""
+    eigen = name == "eigen"
+    if eigen and shape == "permuted":
+        shape = "dense"  # its eigenvalues are complex
+    M, V = wp.types.matrix((n, n), wp.float64), wp.types.vector(n, wp.float64)
 
+    @wp.kernel(module="unique")
+    def measure(A: wp.array[M], w: wp.array[M], v: wp.array[V], out: wp.array[wp.float64]):
+        if wp.static(eigen):
+            values, vectors = linalg.symmetric_eigenvalues_qr(A[0], wp.float64(0.0))
+            out[0] = wp.dot(v[0], values) * wp.ddot(w[0], vectors)
+        else:
+            out[0] = wp.ddot(w[0], linalg.inverse_qr(A[0]))
 
-def test_gradients():
-    a = matrices(3)[7]
-    vector = np.linalg.eigh(a)[1][:, -1]
-    inverse = np.linalg.inv(a)
-    cases = {largest: np.outer(vector, vector), corner: -np.outer(inverse[0], inverse[:, 2])}
-    for kernel, expected in cases.items():
-        A = wp.array(a[None], dtype=wp.mat33d, requires_grad=True)
-        out = wp.zeros(1, dtype=wp.float64, requires_grad=True)
+    rng = np.random.default_rng(n)
+    w, v = wp.array(rng.standard_normal((1, n, n)), dtype=M), wp.array(rng.standard_normal((1, n)), dtype=V)
+    a = shapes(n)[shape]
+
+    def value(a, grad=False):
+        A, out = wp.array(a[None], dtype=M, requires_grad=grad), wp.zeros(1, dtype=wp.float64, requires_grad=grad)
         with wp.Tape() as tape:
-            wp.launch(kernel, 1, [A, out])
-        tape.backward(out)
-        slope = A.grad.numpy()[0]
-        if kernel is largest:  # of symmetric changes
-            slope, expected = slope + slope.T, 2.0 * expected
-        np.testing.assert_allclose(slope, expected, rtol=1e-9, atol=1e-12)
+            wp.launch(measure, 1, [A, w, v, out])
+        if grad:
+            tape.backward(out)
+            return A.grad.numpy()[0]
+        return out.numpy()[0]
+
+    slope = value(a, grad=True)
+    for _ in range(3):
+        step = rng.standard_normal((n, n))
+        step = step + step.T if eigen else step
+        expected = (value(a + 1e-6 * step) - value(a - 1e-6 * step)) / 2e-6
+        assert np.sum(slope * step) == pytest.approx(expected, rel=1e-6, abs=1e-7)
+
+
+def test_vectors_to_equal_eigenvalues_have_no_gradient_and_values_do():
+    @wp.kernel(module="unique")
+    def both(A: wp.array[wp.mat33d], out: wp.array[wp.float64]):
+        values, vectors = linalg.symmetric_eigenvalues_qr(A[0], wp.float64(0.0))
+        out[0] = values[0] + values[1] + values[2] + vectors[0, 1]
+
+    A = wp.array(2.0 * np.eye(3)[None], dtype=wp.mat33d, requires_grad=True)
+    out = wp.zeros(1, dtype=wp.float64, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(both, 1, [A, out])
+    tape.backward(out)
+    np.testing.assert_array_equal(A.grad.numpy()[0], np.eye(3))
 
 
 def test_sums_of_arrays():
@@ -117,5 +151,14 @@ def test_sums_of_arrays():
         assert set(y.numpy().ravel()) == {1.5}
         tape.backward(grads={y: wp.ones(shape, dtype=dtype)})
         assert set(x.grad.numpy().ravel()) == {2.0}
+    z = wp.ones(4, dtype=wp.float64, requires_grad=True)
+    with wp.Tape() as tape:
+        linalg.array_axpy(z, z, 2.0, 1.0)
+    tape.backward(grads={z: wp.ones(4, dtype=wp.float64)})
+    assert z.list() == [3.0] * 4 and z.grad.list() == [3.0] * 4
+    with pytest.raises(ArgumentTypeError, match=r"x is 1\.0 \(float\)\nexpected: warpsim\.array"):
+        linalg.array_axpy(1.0, z)
+    with pytest.raises(ArgumentTypeError, match="x has dtype int32\nexpected: floats"):
+        linalg.array_axpy(wp.zeros(3, dtype=int), wp.zeros(3, dtype=int))
     with pytest.raises(ArrayError, match=r"x has shape \(2,\) of float32\nexpected: \(3,\) of float32, as y"):
         linalg.array_axpy(wp.zeros(2), wp.zeros(3))

@@ -127,7 +127,9 @@ def test_an_update_that_fails_changes_nothing():
 def test_pivots_cut_rows_of_matrices_that_are_nearly_singular():
     A = csr_matrix(np.ones((4, 4)) + 1e-9 * np.eye(4))
     M = FSAI(bsr_from_scipy(A), kap_tolerance=0.0, pivot_floor=1e-6)
-    assert M.truncated_rows == 2 and np.isfinite(dense(M.G)).all()
+    assert M.truncated_rows == 3 and np.isfinite(dense(M.G)).all()
+    indefinite = FSAI(bsr_from_scipy(csr_matrix(np.array([[1.0, 5.0], [5.0, 1.0]]))))
+    assert indefinite.truncated_rows == 1 and dense(indefinite.G).tolist() == np.eye(2).tolist()
 
 
 def test_gradients_go_through_solves_with_it():
@@ -173,5 +175,8 @@ def test_what_it_does_not_take():
     for name, value in wrong.items():
         with pytest.raises(ValueError, match=f"{name} is .*\nexpected"):
             FSAI(good, **{name: value})
-    with pytest.raises(ArgumentTypeError, match=r"max_row_size is 1\.5"):
-        FSAI(good, max_row_size=1.5)
+    for name, value in {"max_row_size": 1.5, "kap_tolerance": "1", "pivot_floor": "1"}.items():
+        with pytest.raises(ArgumentTypeError, match=f"{name} is {value!r}"):
+            FSAI(good, **{name: value})
+    with pytest.raises(ValueError, match="max_row_size is True\nexpected: 1 to 64"):
+        FSAI(good, max_row_size=True)

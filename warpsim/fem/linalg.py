@@ -1,7 +1,7 @@
 """Small matrices in kernels: eigenvalues of symmetric ones, inverses, parts; and sums of arrays.
 
-The functions are differentiable through their steps, as any function of a kernel is, which for eigenvectors is right
-where eigenvalues differ.
+All are differentiable. The gradient of eigenvalues and vectors is declared, not derived from the rotations: these are
+skipped where a matrix is diagonal already, in which it still depends on the entries beside.
 """
 
 from __future__ import annotations
@@ -12,12 +12,17 @@ from ..core.language import (
     Float,
     Mat,
     N,
+    Vec,
+    adjoint,
     array,
     func,
+    func_grad,
     get_diag,
     identity,
     kernel,
     launch,
+    max,
+    min,
     sqrt,
     tid,
     trace,
@@ -25,15 +30,16 @@ from ..core.language import (
     where,
 )
 from ..core.language import abs as magnitude
-from ..core.types import compounds
+from ..core.lib.decompose import blurred_quotient, size_or_one
+from ..core.types import compounds, scalars
 from ..core.types.arrays import type_name
-from ..errors import ArrayError
+from ..errors import ArgumentTypeError, ArrayError, instance
 
 _SWEEPS = 24  # of rotations; each squares what is left, and five or six are enough to rounding
 
 
 @func
-def symmetric_eigenvalues_qr(A: Mat[N, N, Float], tol: Float):
+def symmetric_eigenvalues_qr(A: Mat[N, N, Float], tol: Float) -> tuple[Vec[N, Float], Mat[N, N, Float]]:
     """The eigenvalues of a symmetric matrix, and a matrix with an eigenvector in each row: A = P^T diag(D) P.
 
     By cyclic Jacobi rotations (Golub and Van Loan 2013, 8.5), until entries beside the diagonal are below `tol` times
@@ -65,6 +71,25 @@ def symmetric_eigenvalues_qr(A: Mat[N, N, Float], tol: Float):
                         x, y = P[p, k], P[q, k]
                         P[p, k], P[q, k] = cosine * x - sine * y, sine * x + cosine * y
     return get_diag(B), P
+
+
+@func_grad(symmetric_eigenvalues_qr)
+def _adj_symmetric_eigenvalues_qr(A: Mat[N, N, Float], tol: Float, dD: Vec[N, Float], dP: Mat[N, N, Float]):
+    """adj(A) = P^T M P: M has adj(D) on its diagonal and (G_ij - G_ji) / 2 (D_j - D_i) beside it, G = P adj(P)^T.
+
+    Magnus 1985, On Differentiating Eigenvalues and Eigenvectors. Symmetric, because A's symmetric part counts. Vectors
+    to eigenvalues that coincide have no derivative, and get none.
+    """
+    D, P = symmetric_eigenvalues_qr(A, tol)
+    G = P * transpose(dP)
+    scale = size_or_one(max(magnitude(min(D)), magnitude(max(D))))
+    M = A - A
+    for i in range(len(A)):
+        M[i, i] = dD[i]
+        for j in range(len(A)):
+            if i != j:
+                M[i, j] = A.dtype(0.5) * blurred_quotient(G[i, j] - G[j, i], D[j] - D[i], scale)
+    adjoint[A] += transpose(P) * M * P
 
 
 @func
@@ -110,8 +135,11 @@ def _add(x: array(dtype=Any), alpha: Any, beta: Any, y: array(dtype=Any)):
 def array_axpy(x: array, y: array, alpha: float = 1.0, beta: float = 1.0) -> array:
     """The sum y = alpha x + beta y of arrays of one shape and type of floats, vectors or matrices; differentiable.
 
-    Returns y. Raises `ArrayError` for arrays that are not alike.
+    Returns y. Raises `ArgumentTypeError` for what are no such arrays, `ArrayError` for arrays that are not alike.
     """
+    for a, name in ((x, "x"), (y, "y")):
+        if not scalars.is_float(compounds.scalar_of(instance(a, array, name).dtype)):
+            raise ArgumentTypeError(f"{name} has dtype {type_name(a.dtype)}\nexpected: floats, or vectors or matrices")
     if x.shape != y.shape or x.dtype is not y.dtype:
         raise ArrayError(
             f"x has shape {x.shape} of {type_name(x.dtype)}\nexpected: {y.shape} of {type_name(y.dtype)}, as y"

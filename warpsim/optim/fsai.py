@@ -8,7 +8,7 @@ Gambolati 2015). Rows are independent of each other; a Cholesky factor of each r
 
 from __future__ import annotations
 
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -104,8 +104,12 @@ def entry(A: Rows, row: int32, column: int32) -> float64:
 
 @func
 def join(A: Rows, G: Supports, room: Scratch, w: int32, i: int32, j: int32, m: int32, floor: float64) -> bool:
-    """Whether column j joins the m columns of row i: the factor and what it solves for grow by a row."""
+    """Whether column j joins the m columns of row i: the factor and what it solves for grow by a row.
+
+    It does not where that leaves a pivot, or an energy of the row, too small beside the diagonal.
+    """
     pivot = A.diagonal[j]
+    energy = A.diagonal[i]
     right = -entry(A, j, i)
     for a in range(m):
         value = entry(A, j, G.columns[i, a])
@@ -115,7 +119,8 @@ def join(A: Rows, G: Supports, room: Scratch, w: int32, i: int32, j: int32, m: i
         room.factor[w, m, a] = value
         pivot -= value * value
         right -= value * room.right[w, a]
-    if not pivot > floor * A.diagonal[j]:
+        energy -= room.right[w, a] * room.right[w, a]
+    if not (pivot > floor * A.diagonal[j] and energy - right * right / pivot > floor * A.diagonal[i]):
         return False
     room.factor[w, m, m] = sqrt(pivot)
     room.right[w, m] = right / sqrt(pivot)
@@ -254,12 +259,12 @@ def _make_rows(A: Rows, G: Supports, room: Scratch, limits: Limits):
 class FSAI(LinearOperator):
     """The preconditioner G^T G of a symmetric positive definite sparse matrix.
 
-    A: a square `BsrMatrix` of floats with square blocks, whose both triangles are stored; only the lower one and
-    the diagonal count. max_row_size: the most entries of a row of G, 1 to 64; 1 is the diagonal. kap_tolerance: rows
-    stop to grow where a step lowers their energy by less than this part. pivot_floor: the smallest pivot of a row's
-    system, by its diagonal: a row is cut before a smaller one; by default 1e-3, 1e-6 and 1e-12 for the three floats.
-    factor_dtype: of the entries of G, by default that of A; or float32 for float64. reuse_pattern: let `update` fit the
-    same supports again. max_step_size: how many entries join at a time, 1 to 64.
+    A: a square `BsrMatrix` of floats with square blocks, whose both triangles are stored; only the lower one and the
+    diagonal count. max_row_size: the most entries of a row of G, 1 to 64; 1 is the diagonal. kap_tolerance: rows stop
+    to grow where a step lowers their energy by less than this part. pivot_floor: the smallest pivot of a row's system
+    and the smallest energy of a row, by their diagonals: a row is cut before a smaller one; by default 1e-3, 1e-6 and
+    1e-12 for the three floats. factor_dtype: of the entries of G, by default that of A; or float32 for float64.
+    reuse_pattern: let `update` fit the same supports again. max_step_size: how many entries join at a time, 1 to 64.
 
     G, GT: the factor and its transpose; source: the matrix; truncated_rows: how many rows were cut. It has no gradient
     with respect to A, and solves need none.
@@ -274,12 +279,12 @@ class FSAI(LinearOperator):
     ):  # fmt: skip
         scalar, shape = _checked(A)
         for value, name in ((max_row_size, "max_row_size"), (max_step_size, "max_step_size")):
-            if not 1 <= instance(value, Integral, name) <= _LARGEST_ROW:
+            if isinstance(value, bool) or not 1 <= instance(value, Integral, name) <= _LARGEST_ROW:
                 raise ValueError(f"{name} is {value}\nexpected: 1 to {_LARGEST_ROW}")
-        if not 0.0 <= kap_tolerance < 1.0:
+        if not 0.0 <= instance(kap_tolerance, Real, "kap_tolerance") < 1.0:
             raise ValueError(f"kap_tolerance is {kap_tolerance}\nexpected: from 0 to below 1")
         floor = _FLOORS[scalar] if pivot_floor is None else pivot_floor
-        if not 0.0 < floor < 1.0:
+        if not 0.0 < instance(floor, Real, "pivot_floor") < 1.0:
             raise ValueError(f"pivot_floor is {floor}\nexpected: above 0 and below 1")
         dtype = scalar if factor_dtype is None else canonical(factor_dtype)
         if dtype is not scalar and (scalar, dtype) != (scalars.float64, scalars.float32):

@@ -10,7 +10,6 @@ Preconditioners stand on the right (M approximates the inverse of A), so that re
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -59,7 +58,6 @@ class System:
 
     def __init__(self, A: LinearOperator, M: LinearOperator | None, room: Room, parts: Whole | Batches):
         self.A, self.M, self.room, self.parts = A, M, room, parts
-        self.inner: Callable[[array, array], np.ndarray] = parts.inner
         self.open = np.ones(parts.count, bool)
         self.trouble = np.full(parts.count, "", object)
         self.iterations = np.zeros(parts.count, int)  # of each subproblem when it was closed
@@ -127,7 +125,7 @@ class System:
         return out
 
     def dot(self, x: Vector, y: Vector) -> np.ndarray:
-        return self.inner(x.flat, y.flat)
+        return self.parts.inner(x.flat, y.flat)
 
     def norm(self, x: Vector) -> np.ndarray:
         return norms(self.parts, x.flat)

@@ -7,7 +7,6 @@ in all vectors of an iteration, and keep their values in the solution.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -135,5 +134,4 @@ def subproblems(offsets: array | None, longest: int | None, b: array) -> Whole |
 
 def norms(parts: Whole | Batches, x: array) -> np.ndarray:
     """The Euclidean norms of a flat array, (count,)."""
-    products = parts.inner(x, x)
-    return np.array([math.sqrt(products[0])]) if products.size == 1 else np.sqrt(products)
+    return np.sqrt(parts.inner(x, x))

@@ -139,14 +139,14 @@ def _svd2(a: Float, b: Float, c: Float, d: Float) -> tuple[Float, Float, Float, 
 
 
 @func
-def _over(x: Float, difference: Float, scale: Float) -> Float:
+def blurred_quotient(x: Float, difference: Float, scale: Float) -> Float:
     """x / difference, and zero where the difference is; `scale` is the size of the numbers it is taken of."""
     d = difference / scale
     return x * (d / (d * d + BLUR[type(d)] * BLUR[type(d)])) / scale
 
 
 @func
-def _size(largest: Float) -> Float:
+def size_or_one(largest: Float) -> Float:
     """The largest value, or one for a zero matrix."""
     return where(largest > 0.0, largest, 1.0)
 
@@ -157,7 +157,7 @@ def _svd_pair(s: Float, t: Float, g: Float, h: Float, scale: Float) -> tuple[Flo
 
     g and h are the components of U^T adj(U) and V^T adj(V) minus those of their transposes.
     """
-    even, odd = _over(g + h, t - s, scale), _over(g - h, t + s, scale)
+    even, odd = blurred_quotient(g + h, t - s, scale), blurred_quotient(g - h, t + s, scale)
     return 0.5 * (even + odd), 0.5 * (even - odd)
 
 
@@ -184,7 +184,7 @@ def _adj_svd2(A: Mat[2, 2, Float], dU: Mat[2, 2, Float], ds: Vec[2, Float], dV: 
     """As `_adj_svd3`."""
     U, s, V = svd2(A)
     G, H = transpose(U) * dU, transpose(V) * dV
-    p01, p10 = _svd_pair(s[0], s[1], G[0, 1] - G[1, 0], H[0, 1] - H[1, 0], _size(s[0]))
+    p01, p10 = _svd_pair(s[0], s[1], G[0, 1] - G[1, 0], H[0, 1] - H[1, 0], size_or_one(s[0]))
     adjoint[A] += U * matrix_from_rows(vector(ds[0], p01), vector(p10, ds[1])) * transpose(V)
 
 
@@ -227,7 +227,7 @@ def _adj_svd3(A: Mat[3, 3, Float], dU: Mat[3, 3, Float], ds: Vec[3, Float], dV: 
     """
     U, s, V = svd3(A)
     G, H = transpose(U) * dU, transpose(V) * dV
-    scale = _size(s[0])
+    scale = size_or_one(s[0])
     p01, p10 = _svd_pair(s[0], s[1], G[0, 1] - G[1, 0], H[0, 1] - H[1, 0], scale)
     p02, p20 = _svd_pair(s[0], s[2], G[0, 2] - G[2, 0], H[0, 2] - H[2, 0], scale)
     p12, p21 = _svd_pair(s[1], s[2], G[1, 2] - G[2, 1], H[1, 2] - H[2, 1], scale)
@@ -305,10 +305,10 @@ def _adj_eig3(A: Mat[3, 3, Float], dQ: Mat[3, 3, Float], dd: Vec[3, Float]):
     """
     Q, d = eig3(A)
     G = transpose(Q) * dQ
-    scale = _size(max(abs(d[0]), abs(d[2])))
-    p01 = 0.5 * _over(G[0, 1] - G[1, 0], d[1] - d[0], scale)
-    p02 = 0.5 * _over(G[0, 2] - G[2, 0], d[2] - d[0], scale)
-    p12 = 0.5 * _over(G[1, 2] - G[2, 1], d[2] - d[1], scale)
+    scale = size_or_one(max(abs(d[0]), abs(d[2])))
+    p01 = 0.5 * blurred_quotient(G[0, 1] - G[1, 0], d[1] - d[0], scale)
+    p02 = 0.5 * blurred_quotient(G[0, 2] - G[2, 0], d[2] - d[0], scale)
+    p12 = 0.5 * blurred_quotient(G[1, 2] - G[2, 1], d[2] - d[1], scale)
     P = matrix_from_rows(vector(dd[0], p01, p02), vector(p01, dd[1], p12), vector(p02, p12, dd[2]))
     adjoint[A] += Q * P * transpose(Q)
 
